@@ -1,0 +1,79 @@
+"""nsys-digest: the truth about an NVIDIA Nsight Systems trace, in seconds.
+
+>>> from nsys_digest import summarize
+>>> digest = summarize("trace.sqlite")  # doctest: +SKIP
+>>> digest.gpu_busy_union_ns, digest.to_json()  # doctest: +SKIP
+
+Everything is imported when it is first used, so that importing this package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nsys_digest.errors import (
+        DigestError,
+        DigestInvalid,
+        NotATrace,
+        OutputFailed,
+        TraceInUse,
+        TraceUnreadable,
+        UsageInvalid,
+        ValueUnreadable,
+    )
+    from nsys_digest.model import Digest
+    from nsys_digest.pipeline import inspect, json_schema, summarize
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Digest": "model",
+    "inspect": "pipeline",
+    "json_schema": "pipeline",
+    "summarize": "pipeline",
+    **dict.fromkeys(
+        (
+            "DigestError",
+            "DigestInvalid",
+            "NotATrace",
+            "OutputFailed",
+            "TraceInUse",
+            "TraceUnreadable",
+            "UsageInvalid",
+            "ValueUnreadable",
+        ),
+        "errors",
+    ),
+}
+
+__all__ = [
+    "Digest",
+    "DigestError",
+    "DigestInvalid",
+    "NotATrace",
+    "OutputFailed",
+    "TraceInUse",
+    "TraceUnreadable",
+    "UsageInvalid",
+    "ValueUnreadable",
+    "__version__",
+    "inspect",
+    "json_schema",
+    "summarize",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its home when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"nsys_digest.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

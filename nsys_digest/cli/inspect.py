@@ -1,0 +1,43 @@
+"""``nsys-digest inspect``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nsys_digest.cli.output import Format, check_output, chosen_format, text_layout, write
+
+
+def command(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="An nsys SQLite export (trace.sqlite).")],
+    format: Annotated[
+        Format | None, typer.Option("--format", "-f", help="Default: text on a terminal, json elsewhere.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all.")
+    ] = None,
+    compact: Annotated[bool, typer.Option("--compact", help="JSON on one line.")] = False,
+) -> None:
+    """Say what is in a trace, and what is missing, without reading its events."""
+    check_output(output, trace)
+    chosen = chosen_format(format, output)
+    from nsys_digest.pipeline import inspect
+
+    found = inspect(trace)
+    if chosen is Format.json:
+        write(found.to_json(compact=compact), output)
+        return
+    from nsys_digest.render.report import inspection_report
+
+    report = inspection_report(found)
+    if chosen is Format.markdown:
+        from nsys_digest.render import markdown
+
+        write(markdown.render(report), output)
+    else:
+        from nsys_digest.render import text
+
+        width, color = text_layout(output)
+        write(text.render(report, width=width, color=color), output)

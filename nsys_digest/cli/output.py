@@ -1,0 +1,128 @@
+"""Where a product goes: standard output, or a file that is written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+
+from nsys_digest.errors import OutputFailed, UsageInvalid
+
+_PLAIN_WIDTH = 120
+
+
+class Format(StrEnum):
+    """What a product looks like."""
+
+    json = "json"
+    text = "text"
+    markdown = "markdown"
+
+
+def chosen_format(asked: Format | None, output: Path | None) -> Format:
+    """Return the format asked for; text on a terminal and JSON elsewhere when none was."""
+    if asked is not None:
+        return asked
+    return Format.text if output is None and sys.stdout.isatty() else Format.json
+
+
+def text_layout(output: Path | None) -> tuple[int, bool]:
+    """Return (width, whether to colour) for text: a terminal's own, or 120 columns without colour."""
+    terminal = output is None and sys.stdout.isatty()
+    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if terminal or "COLUMNS" in os.environ:
+        return shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns, color
+    return _PLAIN_WIDTH, color
+
+
+def check_output(output: Path | None, trace: Path) -> None:
+    """Refuse, before any work, an output that cannot be or must not be written.
+
+    Raises:
+        UsageInvalid: it is the trace itself, another database or report, a folder, or in a folder that is not there.
+
+    """
+    if output is None or _is_stream(output):
+        return
+    if output.is_dir():
+        raise UsageInvalid(f"{output}: this is a folder; name a file in it")
+    if not output.absolute().parent.is_dir():
+        raise UsageInvalid(f"{output}: the folder {output.absolute().parent} is not there; make it first")
+    if output.exists():
+        if trace.exists() and output.samefile(trace):
+            raise UsageInvalid(f"{output}: this is the trace itself; choose another file for the output")
+        with contextlib.suppress(OSError), output.open("rb") as file:
+            if file.read(16) == b"SQLite format 3\0" or output.suffix in {".nsys-rep", ".qdrep", ".sqlite"}:
+                raise UsageInvalid(f"{output}: this is a trace or a database; choose another file for the output")
+
+
+def _is_stream(output: Path) -> bool:
+    """Tell whether the output is a pipe or a device, which is written to and never replaced."""
+    try:
+        return not stat.S_ISREG(output.stat().st_mode) and not output.is_dir()
+    except OSError:
+        return False
+
+
+def write(text: str, output: Path | None) -> None:
+    """Write text as UTF-8 with one line end behind it.
+
+    Raises:
+        OutputFailed: it could not be written whole; a file that was there is unchanged.
+        BrokenPipeError: the reader of standard output has gone.
+
+    """
+    data = (text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace")
+    try:
+        if output is None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        elif _is_stream(output):
+            output.write_bytes(data)
+        else:
+            _replace(output.resolve(), data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if output is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        where = output or "standard output"
+        raise OutputFailed(
+            f"{where}: cannot be written ({error.strerror or error}); nothing there was changed, make room or choose "
+            "another place with -o"
+        ) from None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file beside the target and put it in the target's place in one step."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def note(message: str) -> None:
+    """Write one line to standard error."""
+    from nsys_digest.render.escape import one_line
+
+    print(f"nsys-digest: {one_line(message)}", file=sys.stderr)

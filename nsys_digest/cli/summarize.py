@@ -1,0 +1,80 @@
+"""``nsys-digest summarize``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nsys_digest.cli.output import Format, check_output, chosen_format, note, text_layout, write
+from nsys_digest.cli.progress import progress_bar
+
+
+class ReaderChoice(StrEnum):
+    """Which library reads the file."""
+
+    auto = "auto"
+    adbc = "adbc"
+    stdlib = "stdlib"
+
+
+def command(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="An nsys SQLite export (trace.sqlite).")],
+    format: Annotated[
+        Format | None, typer.Option("--format", "-f", help="Default: text on a terminal, json elsewhere.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all.")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Kernels to list.")] = 20,
+    raw_nvtx_names: Annotated[
+        bool, typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch appends to range names.")
+    ] = False,
+    dispatch_prefix: Annotated[
+        str, typer.Option("--dispatch-prefix", metavar="TEXT", help="How the text of a dispatch mark begins.")
+    ] = "CG_DISPATCH",
+    compact: Annotated[bool, typer.Option("--compact", help="JSON on one line.")] = False,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", min=1, max=64, metavar="N", help="Reader threads. Default: by size and cores."),
+    ] = None,
+    reader: Annotated[
+        ReaderChoice, typer.Option("--reader", help="adbc is fast; stdlib needs no driver; both give the same bytes.")
+    ] = ReaderChoice.auto,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings on standard error.")] = False,
+) -> None:
+    """Digest a trace: GPU busy and idle, kernels, CUDA API, NVTX ranges, dispatch marks."""
+    check_output(output, trace)
+    chosen = chosen_format(format, output)
+    from nsys_digest.pipeline import summarize
+
+    with progress_bar(trace) as progress:
+        digest = summarize(
+            trace,
+            top=top,
+            dispatch_prefix=dispatch_prefix,
+            raw_nvtx_names=raw_nvtx_names,
+            threads=threads,
+            reader=reader.value,
+            progress=progress,
+        )
+    width, color = text_layout(output)
+    if not quiet and not color:
+        for warn in digest.warnings:
+            note(f"warning: {warn.message} [{warn.code}]")
+    if chosen is Format.json:
+        write(digest.to_json(compact=compact), output)
+        return
+    from nsys_digest.render.report import digest_report
+
+    report = digest_report(digest, top)
+    if chosen is Format.markdown:
+        from nsys_digest.render import markdown
+
+        write(markdown.render(report), output)
+    else:
+        from nsys_digest.render import text
+
+        write(text.render(report, width=width, color=color), output)

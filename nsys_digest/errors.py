@@ -1,0 +1,82 @@
+"""The errors that users see: each says what, where and what to do next, and knows its exit status.
+
+DigestError
+├── TraceUnreadable      trace-unreadable    3  the file cannot be read as a database
+├── NotATrace            not-a-trace         3  the file is readable, but no nsys SQLite export
+├── TraceInUse           trace-in-use        3  another program holds the file, or has not finished with it
+├── ValueUnreadable      value-unreadable    3  a column holds a value of the wrong type
+├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
+├── OutputFailed         output-failed       1  the output could not be written
+└── UsageInvalid         usage-invalid       2  an argument makes no sense
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class DigestError(Exception):
+    """Base of every error that a caller may want to catch; ``str()`` is one line for people."""
+
+    code: ClassVar[str] = "error"
+    exit_status: ClassVar[int] = 1
+
+
+class TraceUnreadable(DigestError):
+    """The file is missing, damaged, cut short or not allowed to be read."""
+
+    code = "trace-unreadable"
+    exit_status = 3
+
+
+class NotATrace(DigestError):
+    """The file is something else than an SQLite export of Nsight Systems."""
+
+    code = "not-a-trace"
+    exit_status = 3
+
+
+class TraceInUse(DigestError):
+    """Another program holds the file locked, or has left changes that are not merged into it."""
+
+    code = "trace-in-use"
+    exit_status = 3
+
+
+class ValueUnreadable(DigestError):
+    """A column holds a value of another type than nsys writes there."""
+
+    code = "value-unreadable"
+    exit_status = 3
+
+
+class DigestInvalid(DigestError):
+    """A JSON document is not a digest, or one of an unknown major version."""
+
+    code = "digest-invalid"
+    exit_status = 3
+
+
+class OutputFailed(DigestError):
+    """The output could not be written; a file that was there before is still there, unchanged."""
+
+    code = "output-failed"
+    exit_status = 1
+
+
+class UsageInvalid(DigestError):
+    """An argument is out of range or would harm the user's own files."""
+
+    code = "usage-invalid"
+    exit_status = 2
+
+
+ERRORS: tuple[type[DigestError], ...] = (
+    TraceUnreadable,
+    NotATrace,
+    TraceInUse,
+    ValueUnreadable,
+    DigestInvalid,
+    OutputFailed,
+    UsageInvalid,
+)

@@ -1,0 +1,118 @@
+"""Interval algebra on int64 arrays: the one home of union, gaps and overlap.
+
+Intervals are half-open, ``[start, end)``, in nanoseconds. Two arrays of equal shape ``(n,)`` hold the starts and
+the ends. A *merged* set is sorted, disjoint and without touching neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+_KEY_LIMIT = 2**62
+
+
+class Intervals(NamedTuple):
+    """A merged set of half-open intervals: two int64 arrays of shape (n,), sorted, disjoint, not touching."""
+
+    start_ns: Int64s
+    end_ns: Int64s
+
+    @property
+    def total_ns(self) -> int:
+        """Sum of the lengths."""
+        return int((self.end_ns - self.start_ns).sum())
+
+
+class GroupedIntervals(NamedTuple):
+    """Merged intervals of several groups: int64 arrays of shape (n,), ordered by group, then by start."""
+
+    start_ns: Int64s
+    end_ns: Int64s
+    group: Int64s
+
+
+def empty() -> Intervals:
+    """Return a set without intervals."""
+    return Intervals(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def union(start_ns: Int64s, end_ns: Int64s) -> Intervals:
+    """Merge intervals in any order; touching ones join, empty and reversed ones vanish."""
+    real = end_ns > start_ns
+    return _union_of_real(start_ns[real], end_ns[real])
+
+
+def _union_of_real(start_ns: Int64s, end_ns: Int64s) -> Intervals:
+    """Merge intervals that all have a positive length; sorts both arguments in place.
+
+    Starts and ends are sorted apart: a gap precedes the i-th smallest start exactly when the i-th smallest end lies
+    before it. Stable sort is timsort, four times as fast as the default on rows that are nearly in order.
+    """
+    if not start_ns.size:
+        return Intervals(start_ns, end_ns)
+    start_ns.sort(kind="stable")
+    end_ns.sort(kind="stable")
+    opens = np.flatnonzero(start_ns[1:] > end_ns[:-1])
+    return Intervals(
+        np.concatenate((start_ns[:1], start_ns[1:][opens])),
+        np.concatenate((end_ns[:-1][opens], end_ns[-1:])),
+    )
+
+
+def grouped_union(start_ns: Int64s, end_ns: Int64s, group: Int64s) -> GroupedIntervals:
+    """Merge the intervals of each group for themselves; groups are integers from 0.
+
+    Each group is moved to its own stretch of the number line, so that one merge serves all of them. Where the line
+    is too short for that (2**62), every group is merged alone.
+    """
+    real = end_ns > start_ns
+    start_ns, end_ns, group = start_ns[real], end_ns[real], group[real]
+    if not start_ns.size:
+        return GroupedIntervals(start_ns, end_ns, group)
+    origin = int(start_ns.min())
+    width = int(end_ns.max()) - origin + 1
+    if width * (int(group.max()) + 1) < _KEY_LIMIT:
+        shift = group * width - origin
+        merged = _union_of_real(start_ns + shift, end_ns + shift)
+        group = merged.start_ns // width
+        shift = group * width - origin
+        return GroupedIntervals(merged.start_ns - shift, merged.end_ns - shift, group)
+    order = np.argsort(group, kind="stable")
+    start_ns, end_ns, group = start_ns[order], end_ns[order], group[order]
+    edges = np.flatnonzero(np.diff(group)) + 1
+    parts = [_union_of_real(s, e) for s, e in zip(np.split(start_ns, edges), np.split(end_ns, edges), strict=True)]
+    firsts = group[np.concatenate((np.zeros(1, np.int64), edges))]
+    return GroupedIntervals(
+        np.concatenate([part.start_ns for part in parts]),
+        np.concatenate([part.end_ns for part in parts]),
+        np.repeat(firsts, [part.start_ns.size for part in parts]),
+    )
+
+
+class Coverage:
+    """How much of a merged set lies before a time, and hence within any interval."""
+
+    def __init__(self, merged: Intervals) -> None:
+        """Keep the merged set and the running sum of its lengths."""
+        self._start_ns, self._end_ns = merged
+        self._covered_ns = np.concatenate(
+            (np.zeros(1, np.int64), np.cumsum(merged.end_ns - merged.start_ns, dtype=np.int64))
+        )
+
+    def before(self, time_ns: Int64s) -> Int64s:
+        """Return the covered time before each of the times; shape (n,) in, shape (n,) out."""
+        index = np.searchsorted(self._start_ns, time_ns, side="right")
+        covered = self._covered_ns[index]
+        inside = np.flatnonzero(index)
+        beyond = self._end_ns[index[inside] - 1] - time_ns[inside]
+        covered[inside] -= np.maximum(beyond, 0)
+        return covered
+
+    def within(self, start_ns: Int64s, end_ns: Int64s) -> Int64s:
+        """Return the covered time inside each interval ``[start, end)``, which must not be reversed."""
+        return self.before(end_ns) - self.before(start_ns)

@@ -1,0 +1,168 @@
+"""What limits the numbers: one line for each thing that a reader must know before believing them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from nsys_digest.collect import ApiCollector
+from nsys_digest.metrics.gpu import GpuTime
+from nsys_digest.model import KINDS, Warn
+from nsys_digest.scan import Scanned
+from nsys_digest.schema.calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
+from nsys_digest.schema.capture import CaptureFacts
+from nsys_digest.schema.tables import NEWEST_SCHEMA, process_of
+
+CODES: Final[Mapping[str, str]] = {
+    "truncated-capture": "the collector says that events are missing",
+    "collector-report": "the collector reports an error, or a driver that it does not support",
+    "graph-work-missing": "CUDA graphs were launched, but what they ran is not in the trace",
+    "no-gpu-activity": "the trace has CUDA API calls, but nothing that ran on a GPU",
+    "process-without-gpu": "a process launched work, but none of it is in the trace",
+    "open-ranges": "NVTX ranges had no end and were closed at the last time stamp",
+    "skipped-intervals": "zero-length or reversed intervals count for no time",
+    "newer-schema": "the export is newer than what this version was checked against",
+    "reduced-schema": "the export lacks columns that nsys always writes",
+    "gpu-name-guessed": "the export does not say which GPU a CUDA ordinal is",
+    "ordinal-shared": "one CUDA ordinal means different GPUs in different processes",
+    "nothing-recorded": "the trace has no GPU activity, no CUDA API call and no NVTX event",
+}
+"""Every warning code, and what it means in one line."""
+
+_TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected", re.IGNORECASE)
+_OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
+
+
+def warnings(
+    scanned: Scanned,
+    facts: CaptureFacts,
+    gpu: GpuTime,
+    rows: Mapping[int, Counter[str]],
+    strings: Mapping[int, str],
+    missing: Mapping[str, list[str]],
+) -> tuple[Warn, ...]:
+    """Return the warnings, by code in the order of ``CODES``, then as found."""
+    found = [
+        *_diagnostics(facts),
+        *_missing_gpu_work(scanned, facts, gpu, rows, strings),
+        *_odd_rows(scanned),
+        *_schema(facts, missing),
+        *_devices(gpu),
+    ]
+    if not any(counter.total() for counter in rows.values()):
+        found.append(
+            Warn(
+                "nothing-recorded",
+                "No GPU activity, CUDA API call or NVTX event was recorded: profile with -t cuda,nvtx",
+            )
+        )
+    order = list(CODES)
+    return tuple(sorted(dict.fromkeys(found), key=lambda warn: order.index(warn.code)))
+
+
+def _diagnostics(facts: CaptureFacts) -> Iterator[Warn]:
+    """Keep what bears on CUDA and NVTX: lost events, and errors of the collector."""
+    for diagnostic in facts.diagnostics:
+        lost = _TRUNCATED.search(diagnostic.text)
+        if lost and _OF_INTEREST.search(lost["what"]):
+            yield Warn("truncated-capture", f"The collector says: {diagnostic.text}")
+        elif _OF_INTEREST.search(diagnostic.text) and (
+            diagnostic.severity == "error" or "not supported" in diagnostic.text
+        ):
+            yield Warn("collector-report", f"The collector reports: {diagnostic.text}")
+
+
+def _missing_gpu_work(
+    scanned: Scanned,
+    facts: CaptureFacts,
+    gpu: GpuTime,
+    rows: Mapping[int, Counter[str]],
+    strings: Mapping[int, str],
+) -> Iterator[Warn]:
+    if scanned.api is None:
+        return
+    any_gpu = sum(counter[kind] for counter in rows.values() for kind in KINDS)
+    if not any_gpu and any(counter["api"] for counter in rows.values()):
+        hints = [d.text for d in facts.diagnostics if "CUDA profiling might have not been started" in d.text]
+        why = f"; the collector says: {hints[0]}" if hints else ""
+        yield Warn(
+            "no-gpu-activity",
+            "CUDA API calls were recorded, but no GPU activity: busy and idle are unknown, not zero. The driver or "
+            f"permissions kept it from nsys, or the program ended before its work was flushed{why}",
+        )
+    for process, (launches, graphs) in sorted(_launches(scanned.api, strings).items()):
+        counter = rows.get(process, Counter())
+        who = f"process {process_of(process)}"
+        if graphs and not counter["graph"] and not scanned.gpu.graph_nodes[process] and any_gpu:
+            yield Warn(
+                "graph-work-missing",
+                f"GPU work is missing: {who} launched {graphs:,} CUDA graphs, but the trace has neither graph rows nor "
+                "kernels of graphs, so busy time is too low and idle time too high. Profile again with "
+                "--cuda-graph-trace=graph or node",
+            )
+        elif launches and any_gpu and not any(counter[kind] for kind in KINDS):
+            yield Warn(
+                "process-without-gpu",
+                f"{who} made {launches:,} launch calls, but none of its GPU work is in the trace; a process that "
+                "forks before it starts CUDA needs --trace-fork-before-exec=true",
+            )
+
+
+def _launches(api: ApiCollector, strings: Mapping[int, str]) -> dict[int, tuple[int, int]]:
+    """Return (launch calls, of these graph launches) by globalPid."""
+    launches: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+    counts = api.totals.count(len(api.groups)).tolist()
+    for (process, name), count in zip(api.groups.pairs, counts, strict=True):
+        call = call_name(strings.get(api.names.values[name], ""))
+        if call in KERNEL_LAUNCH_CALLS or call in GRAPH_LAUNCH_CALLS:
+            launches[api.processes.values[process]][0] += count
+        if call in GRAPH_LAUNCH_CALLS:
+            launches[api.processes.values[process]][1] += count
+    return {process: (both, graphs) for process, (both, graphs) in launches.items()}
+
+
+def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
+    if scanned.nvtx is not None and scanned.nvtx.open_count:
+        yield Warn(
+            "open-ranges",
+            f"{scanned.nvtx.open_count:,} NVTX ranges were still open at the end of the capture; they are taken to "
+            "end at the last time stamp of the trace",
+        )
+    reversed_calls = scanned.api.reversed_count if scanned.api is not None else 0
+    reversed_ranges = scanned.nvtx.reversed_count if scanned.nvtx is not None else 0
+    for count, what in (
+        (scanned.gpu.skipped_count, "GPU operations have no length (end at or before start)"),
+        (reversed_calls, "CUDA API calls end before they start"),
+        (reversed_ranges, "NVTX ranges end before they start"),
+    ):
+        if count:
+            yield Warn("skipped-intervals", f"{count:,} {what}; they are counted, but add no time")
+
+
+def _schema(facts: CaptureFacts, missing: Mapping[str, list[str]]) -> Iterator[Warn]:
+    version = re.match(r"(\d+)\.(\d+)", facts.schema_version or "")
+    if version and (int(version[1]), int(version[2])) > NEWEST_SCHEMA:
+        yield Warn(
+            "newer-schema",
+            f"Export schema {facts.schema_version} is newer than {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}, the newest "
+            "that this version was checked against; look for a newer nsys-digest",
+        )
+    for table, columns in missing.items():
+        yield Warn("reduced-schema", f"Table {table} lacks {', '.join(columns)}; figures that need them fall short")
+
+
+def _devices(gpu: GpuTime) -> Iterator[Warn]:
+    for ordinal in gpu.guessed:
+        yield Warn(
+            "gpu-name-guessed",
+            f"The export does not say which GPU device {ordinal} of each process is; its name is that of the GPU with "
+            "the same CUDA ordinal, which CUDA_VISIBLE_DEVICES can change",
+        )
+    for ordinal in gpu.shared:
+        yield Warn(
+            "ordinal-shared",
+            f"Device {ordinal} is a different GPU in different processes (CUDA_VISIBLE_DEVICES); each GPU is listed as "
+            "a device of its own, told apart by uuid",
+        )

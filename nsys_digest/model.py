@@ -1,0 +1,378 @@
+"""The digest and its parts: frozen, typed, in integer nanoseconds.
+
+``to_dict`` is the only place where nanoseconds become seconds, and ``from_dict`` undoes it exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from nsys_digest.errors import DigestInvalid
+from nsys_digest.units import to_ns, to_seconds
+
+if TYPE_CHECKING:
+    import pandas
+
+Json: TypeAlias = dict[str, Any]
+
+SCHEMA_VERSION: Final = "1.0"
+NOTES: Final = (
+    "GPU busy is interval union, not utilization counter. CPU/API/NVTX times overlap GPU work and each other; "
+    "do not sum them as exclusive costs."
+)
+KINDS: Final = ("kernel", "memcpy", "memset", "graph")
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """Something that limits what the numbers can say; ``code`` has an entry in the docs."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountTotal:
+    """How often, and for how long in all."""
+
+    count: int
+    total_ns: int
+
+    def to_list(self) -> list[int | float]:
+        """Return ``[count, total_s]``."""
+        return [self.count, to_seconds(self.total_ns)]
+
+    @classmethod
+    def from_list(cls, pair: list[Any]) -> CountTotal:
+        """Read ``[count, total_s]``."""
+        return cls(pair[0], to_ns(pair[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class NvtxRange:
+    """All ranges of one name.
+
+    ``sum_ns`` adds every instance; ``union_ns`` merges them first, so nesting and threads never count twice;
+    ``gpu_overlap_ns`` is the part of that union in which any GPU was busy.
+    """
+
+    count: int
+    sum_ns: int
+    union_ns: int
+    gpu_overlap_ns: int
+
+    def to_dict(self) -> Json:
+        """Return the fields in seconds."""
+        return {
+            "count": self.count,
+            "sum_s": to_seconds(self.sum_ns),
+            "union_s": to_seconds(self.union_ns),
+            "gpu_overlap_s": to_seconds(self.gpu_overlap_ns),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Json) -> NvtxRange:
+        """Undo :meth:`to_dict`."""
+        return cls(data["count"], to_ns(data["sum_s"]), to_ns(data["union_s"]), to_ns(data["gpu_overlap_s"]))
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchMark:
+    """A mark or range of the dispatch prefix, at its start."""
+
+    start_ns: int
+    name: str
+
+    def to_dict(self) -> Json:
+        """Return the fields; the start stays in nanoseconds of the trace's own clock."""
+        return {"start_ns": self.start_ns, "name": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU that the trace names: CUDA ordinal (None when unknown), name and uuid."""
+
+    ordinal: int | None
+    name: str | None
+    uuid: str | None
+
+    def to_dict(self) -> Json:
+        """Return the fields."""
+        return {"ordinal": self.ordinal, "name": self.name, "uuid": self.uuid}
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process with at least one row; ``rows`` counts them by kind (the GPU kinds, api, nvtx)."""
+
+    pid: int
+    name: str | None
+    rows: Mapping[str, int]
+
+    def to_dict(self) -> Json:
+        """Return the fields."""
+        return {"pid": self.pid, "name": self.name, "rows": dict(self.rows)}
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What the trace says of itself, and what the digest was asked for."""
+
+    product: str | None
+    product_version: str | None
+    schema_version: str | None
+    session_ns: int | None
+    graph_trace_mode: str | None
+    gpus: tuple[Gpu, ...]
+    processes: tuple[Process, ...]
+    dispatch_prefix: str
+    raw_nvtx_names: bool
+
+    def to_dict(self) -> Json:
+        """Return the fields, times in seconds; ``window`` is null: the whole trace."""
+        return {
+            "product": self.product,
+            "product_version": self.product_version,
+            "schema_version": self.schema_version,
+            "session_s": to_seconds(self.session_ns),
+            "graph_trace_mode": self.graph_trace_mode,
+            "gpus": [gpu.to_dict() for gpu in self.gpus],
+            "processes": [process.to_dict() for process in self.processes],
+            "window": None,
+            "filters": {"dispatch_prefix": self.dispatch_prefix, "raw_nvtx_names": self.raw_nvtx_names},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Json) -> Capture:
+        """Undo :meth:`to_dict`."""
+        return cls(
+            product=data["product"],
+            product_version=data["product_version"],
+            schema_version=data["schema_version"],
+            session_ns=to_ns(data["session_s"]),
+            graph_trace_mode=data["graph_trace_mode"],
+            gpus=tuple(Gpu(**gpu) for gpu in data["gpus"]),
+            processes=tuple(Process(**process) for process in data["processes"]),
+            dispatch_prefix=data["filters"]["dispatch_prefix"],
+            raw_nvtx_names=data["filters"]["raw_nvtx_names"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One stream of one context of one process: its own busy time and operations."""
+
+    process: int | None
+    context: int
+    stream: int
+    busy_ns: int
+    count: int
+
+    def to_dict(self) -> Json:
+        """Return the fields, times in seconds."""
+        return {
+            "process": self.process,
+            "context": self.context,
+            "stream": self.stream,
+            "busy_s": to_seconds(self.busy_ns),
+            "count": self.count,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Json) -> Stream:
+        """Undo :meth:`to_dict`."""
+        return cls(data["process"], data["context"], data["stream"], to_ns(data["busy_s"]), data["count"])
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU: ``busy_ns + idle_ns == span_ns``; all None for a GPU that did nothing.
+
+    ``union_ns`` merges the operations of a kind, ``sum_ns`` adds them, ``count`` counts their rows.
+    """
+
+    device: int
+    name: str | None
+    uuid: str | None
+    span_ns: int | None
+    busy_ns: int | None
+    union_ns: Mapping[str, int]
+    sum_ns: Mapping[str, int]
+    count: Mapping[str, int]
+    streams: tuple[Stream, ...]
+    processes: tuple[int, ...]
+
+    @property
+    def idle_ns(self) -> int | None:
+        """Time of the span in which nothing ran."""
+        return None if self.span_ns is None or self.busy_ns is None else self.span_ns - self.busy_ns
+
+    @property
+    def busy_ratio(self) -> float | None:
+        """Busy time over span."""
+        return self.busy_ns / self.span_ns if self.span_ns and self.busy_ns is not None else None
+
+    @property
+    def concurrency_mean(self) -> float | None:
+        """How many operations ran at once, on average over the busy time."""
+        return sum(self.sum_ns.values()) / self.busy_ns if self.busy_ns else None
+
+    def to_dict(self) -> Json:
+        """Return the fields, times in seconds."""
+        return {
+            "device": self.device,
+            "name": self.name,
+            "uuid": self.uuid,
+            "span_s": to_seconds(self.span_ns),
+            "busy_s": to_seconds(self.busy_ns),
+            "idle_s": to_seconds(self.idle_ns),
+            "busy_ratio": self.busy_ratio,
+            "concurrency_mean": self.concurrency_mean,
+            "union_s": {kind: to_seconds(ns) for kind, ns in self.union_ns.items()},
+            "sum_s": {kind: to_seconds(ns) for kind, ns in self.sum_ns.items()},
+            "count": dict(self.count),
+            "streams": [stream.to_dict() for stream in self.streams],
+            "processes": list(self.processes),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Json) -> Device:
+        """Undo :meth:`to_dict`."""
+        return cls(
+            device=data["device"],
+            name=data["name"],
+            uuid=data["uuid"],
+            span_ns=to_ns(data["span_s"]),
+            busy_ns=to_ns(data["busy_s"]),
+            union_ns={kind: to_ns(s) for kind, s in data["union_s"].items()},
+            sum_ns={kind: to_ns(s) for kind, s in data["sum_s"].items()},
+            count=data["count"],
+            streams=tuple(Stream.from_dict(stream) for stream in data["streams"]),
+            processes=tuple(data["processes"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The digest of one trace. The order of every collection is part of the contract; see docs/json.md."""
+
+    file: str
+    gpu_activity_span_ns: int | None
+    gpu_busy_union_ns: int | None
+    kernel_count: int
+    graph_node_kernel_count: int
+    api: Mapping[str, CountTotal]
+    nvtx: Mapping[str, NvtxRange]
+    dispatch: Mapping[str, int]
+    dispatch_timeline: tuple[DispatchMark, ...]
+    top_kernels: tuple[tuple[str, CountTotal], ...]
+    capture: Capture
+    warnings: tuple[Warn, ...]
+    devices: tuple[Device, ...]
+    api_backtrace_rows: int
+    tool_version: str
+    notes: str = NOTES
+    schema_version: str = field(default=SCHEMA_VERSION)
+
+    @property
+    def gpu_idle_within_span_ns(self) -> int | None:
+        """Span minus busy."""
+        if self.gpu_activity_span_ns is None or self.gpu_busy_union_ns is None:
+            return None
+        return self.gpu_activity_span_ns - self.gpu_busy_union_ns
+
+    def to_dict(self) -> Json:
+        """Return the JSON document, version 1 of the contract; times in seconds."""
+        return {
+            "file": self.file,
+            "gpu_activity_span_s": to_seconds(self.gpu_activity_span_ns),
+            "gpu_busy_union_s": to_seconds(self.gpu_busy_union_ns),
+            "gpu_idle_within_span_s": to_seconds(self.gpu_idle_within_span_ns),
+            "kernel_count": self.kernel_count,
+            "graph_node_kernel_count": self.graph_node_kernel_count,
+            "api": {name: call.to_list() for name, call in self.api.items()},
+            "nvtx": {name: ranges.to_dict() for name, ranges in self.nvtx.items()},
+            "dispatch": dict(self.dispatch),
+            "dispatch_timeline": [mark.to_dict() for mark in self.dispatch_timeline],
+            "top_kernels": [[name, total.to_list()] for name, total in self.top_kernels],
+            "notes": self.notes,
+            "schema_version": self.schema_version,
+            "tool": {"name": "nsys-digest", "version": self.tool_version},
+            "capture": self.capture.to_dict(),
+            "warnings": [{"code": warn.code, "message": warn.message} for warn in self.warnings],
+            "devices": [device.to_dict() for device in self.devices],
+            "api_backtrace_rows": self.api_backtrace_rows,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Json) -> Digest:
+        """Read a JSON document of version 1; keys that this version does not know are left out.
+
+        Raises:
+            DigestInvalid: it is not a digest, or of another major version.
+
+        """
+        version = data.get("schema_version") if isinstance(data, dict) else None
+        if not isinstance(version, str) or version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+            raise DigestInvalid(
+                f"this is no digest of schema version {SCHEMA_VERSION.partition('.')[0]} (schema_version is "
+                f"{version!r}); write one with: nsys-digest summarize TRACE.sqlite --format json"
+            )
+        try:
+            return cls(
+                file=data["file"],
+                gpu_activity_span_ns=to_ns(data["gpu_activity_span_s"]),
+                gpu_busy_union_ns=to_ns(data["gpu_busy_union_s"]),
+                kernel_count=data["kernel_count"],
+                graph_node_kernel_count=data["graph_node_kernel_count"],
+                api={name: CountTotal.from_list(pair) for name, pair in data["api"].items()},
+                nvtx={name: NvtxRange.from_dict(ranges) for name, ranges in data["nvtx"].items()},
+                dispatch=data["dispatch"],
+                dispatch_timeline=tuple(DispatchMark(**mark) for mark in data["dispatch_timeline"]),
+                top_kernels=tuple((name, CountTotal.from_list(pair)) for name, pair in data["top_kernels"]),
+                capture=Capture.from_dict(data["capture"]),
+                warnings=tuple(Warn(warn["code"], warn["message"]) for warn in data["warnings"]),
+                devices=tuple(Device.from_dict(device) for device in data["devices"]),
+                api_backtrace_rows=data["api_backtrace_rows"],
+                tool_version=data["tool"]["version"],
+                notes=data["notes"],
+                schema_version=version,
+            )
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+            raise DigestInvalid(
+                f"this digest is incomplete or damaged ({type(error).__name__}: {error}); write it again with: "
+                "nsys-digest summarize TRACE.sqlite --format json"
+            ) from None
+
+    def to_json(self, *, compact: bool = False) -> str:
+        """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
+        layout: Json = {"separators": (",", ":")} if compact else {"indent": 2}
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
+
+    @classmethod
+    def from_json(cls, text: str) -> Digest:
+        """Read JSON text; ``Digest.from_json(d.to_json()) == d``.
+
+        Raises:
+            DigestInvalid: the text is no JSON, or no digest of a known version.
+
+        """
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise DigestInvalid(
+                f"this is not JSON ({error}); write a digest with: nsys-digest summarize TRACE.sqlite --format json"
+            ) from None
+        return cls.from_dict(data)
+
+    def to_pandas(self) -> dict[str, pandas.DataFrame]:
+        """Return one tidy DataFrame a table: kernels, api, nvtx, dispatch, devices; times in seconds.
+
+        ``dispatch`` has one row a mark, ``devices`` one row a device; the order is that of the document.
+        """
+        from nsys_digest.frames import frames
+
+        return frames(self)

@@ -1,0 +1,131 @@
+"""The public functions: a trace in, a digest out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from nsys_digest import __version__
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.inspection import Inspection, inspect_source
+from nsys_digest.metrics.capture import capture, rows_by_process
+from nsys_digest.metrics.gpu import gpu_time
+from nsys_digest.metrics.names import api_totals, kernel_totals
+from nsys_digest.metrics.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
+from nsys_digest.metrics.warnings import warnings
+from nsys_digest.model import Digest
+from nsys_digest.scan import Progress, Scanned, default_threads, scan
+from nsys_digest.schema.capture import read_capture
+from nsys_digest.schema.tables import STRINGS, check_is_trace, missing_columns
+from nsys_digest.schema_file import digest_schema_text
+from nsys_digest.sources.adbc import ReaderUnfitError
+from nsys_digest.sources.base import Reader, Source
+from nsys_digest.sources.sqlite import SqliteSource, open_sqlite
+
+DEFAULT_TOP = 20
+DEFAULT_DISPATCH_PREFIX = "CG_DISPATCH"
+
+
+def summarize(
+    trace: str | os.PathLike[str],
+    *,
+    top: int = DEFAULT_TOP,
+    dispatch_prefix: str = DEFAULT_DISPATCH_PREFIX,
+    raw_nvtx_names: bool = False,
+    threads: int | None = None,
+    reader: Reader = "auto",
+    progress: Progress | None = None,
+) -> Digest:
+    """Digest an nsys SQLite export. The file is opened read-only; nothing is written beside it.
+
+    Args:
+        trace: path of the ``.sqlite`` file.
+        top: how many kernels ``top_kernels`` holds.
+        dispatch_prefix: how the text of a dispatch mark begins.
+        raw_nvtx_names: keep the serial numbers that PyTorch appends to range names.
+        threads: reader threads; by default as many as pay off for the size of the file.
+        reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
+        progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
+        UsageInvalid: an argument is out of range.
+
+    """
+    if top < 0:
+        raise UsageInvalid(f"top is {top}; give 0 or more")
+    if threads is not None and not 1 <= threads <= 64:
+        raise UsageInvalid(f"threads is {threads}; give 1 to 64")
+    if not dispatch_prefix:
+        raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
+    path = Path(trace)
+    source = _open(path, reader)
+    count = threads or default_threads(path.stat().st_size)
+    try:
+        scanned = scan(
+            source, dispatch_prefix=dispatch_prefix, raw_nvtx_names=raw_nvtx_names, threads=count, progress=progress
+        )
+    except ReaderUnfitError:
+        source.close()
+        source = _open(path, "stdlib")
+        scanned = scan(
+            source, dispatch_prefix=dispatch_prefix, raw_nvtx_names=raw_nvtx_names, threads=count, progress=progress
+        )
+    digest = _digest(source, scanned, top=top, dispatch_prefix=dispatch_prefix, raw_nvtx_names=raw_nvtx_names)
+    source.close()
+    return digest
+
+
+def _open(path: Path, reader: Reader) -> SqliteSource:
+    source = open_sqlite(path, reader)
+    check_is_trace(source)
+    return source
+
+
+def _digest(source: Source, scanned: Scanned, *, top: int, dispatch_prefix: str, raw_nvtx_names: bool) -> Digest:
+    facts = read_capture(source)
+    names = [*scanned.gpu.kernel_names.values, *(scanned.api.names.values if scanned.api else [])]
+    strings = source.strings(STRINGS, names)
+    gpu = gpu_time(scanned.gpu, facts)
+    kernels = kernel_totals(scanned.gpu, strings)
+    rows = rows_by_process(scanned)
+    timeline = dispatch_timeline(scanned.nvtx)
+    return Digest(
+        file=source.path.name,
+        gpu_activity_span_ns=gpu.span_ns,
+        gpu_busy_union_ns=gpu.busy_ns,
+        kernel_count=sum(total.count for _, total in kernels),
+        graph_node_kernel_count=scanned.gpu.graph_node_kernel_count,
+        api=api_totals(scanned.api, strings),
+        nvtx=nvtx_ranges(scanned.nvtx, gpu.busy),
+        dispatch=dispatch_counts(timeline),
+        dispatch_timeline=timeline,
+        top_kernels=kernels[:top],
+        capture=capture(facts, rows, dispatch_prefix=dispatch_prefix, raw_nvtx_names=raw_nvtx_names),
+        warnings=warnings(scanned, facts, gpu, rows, strings, missing_columns(source)),
+        devices=gpu.devices,
+        api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
+        tool_version=__version__,
+    )
+
+
+def inspect(trace: str | os.PathLike[str]) -> Inspection:
+    """Say what is in an export without reading its event tables.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse: the file cannot be read.
+
+    """
+    source = _open(Path(trace), "stdlib")
+    try:
+        return inspect_source(source)
+    finally:
+        source.close()
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the digest."""
+    schema: dict[str, Any] = json.loads(digest_schema_text())
+    return schema

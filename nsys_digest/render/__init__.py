@@ -1,0 +1,1 @@
+"""One file an output format; these arrange what the digest holds, and compute nothing."""

@@ -1,0 +1,39 @@
+"""The report for a pull request or the summary of a CI step."""
+
+from __future__ import annotations
+
+from nsys_digest.render.escape import markdown, markdown_code
+from nsys_digest.render.report import Block, Report
+
+
+def render(report: Report) -> str:
+    """Return the report as GitHub-flavoured Markdown."""
+    parts = [f"## {markdown(report.title)}", _facts(report)]
+    parts.extend(_block(block) for block in report.blocks)
+    if report.warnings:
+        lines = (f"- **{warn.code}** {markdown(warn.message)}" for warn in report.warnings)
+        parts.append("### Warnings\n\n" + "\n".join(lines))
+    if report.notes:
+        parts.append(f"*{markdown(report.notes)}*")
+    return "\n\n".join(parts) + "\n"
+
+
+def _facts(report: Report) -> str:
+    rows = [*report.facts, *((bar.label, bar.text) for bar in report.bars)]
+    return "\n".join(["| | |", "|:--|:--|", *(f"| {markdown(label)} | {markdown(value)} |" for label, value in rows)])
+
+
+def _block(block: Block) -> str:
+    header = "| " + " | ".join(markdown(column.title) for column in block.columns) + " |"
+    rule = "|" + "|".join("--:" if column.kind == "number" else ":--" for column in block.columns) + "|"
+    rows = [
+        "| "
+        + " | ".join(
+            markdown(cell) if column.kind == "number" else markdown_code(cell)
+            for column, cell in zip(block.columns, row, strict=True)
+        )
+        + " |"
+        for row in block.rows
+    ]
+    note = f"\n\n{markdown(block.note)}" if block.note else ""
+    return f"### {markdown(block.title)}\n\n" + "\n".join([header, rule, *rows]) + note

@@ -1,0 +1,77 @@
+"""The report for a terminal."""
+
+from __future__ import annotations
+
+import io
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from nsys_digest.render.escape import one_line
+from nsys_digest.render.report import Bar, Block, Report
+
+_BAR_CELLS = 40
+
+
+def render(report: Report, *, width: int, color: bool) -> str:
+    """Return the report as text of that width, with ANSI colours if asked for."""
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    console.print(Text(one_line(report.title), style="bold"))
+    labels = max((len(label) for label, _ in report.facts), default=0)
+    for label, value in report.facts:
+        console.print(Text.assemble((f"  {label:<{labels}}  ", "dim"), one_line(value)), soft_wrap=True)
+    if report.bars:
+        console.print()
+        labels = max(len(one_line(bar.label)) for bar in report.bars)
+        for bar in report.bars:
+            console.print(_bar(bar, labels), soft_wrap=True)
+    for block in report.blocks:
+        console.print()
+        console.print(Text(block.title, style="bold"))
+        console.print(_table(block))
+        if block.note:
+            console.print(Text(f"  {one_line(block.note)}", style="dim"))
+    if report.warnings:
+        console.print()
+        console.print(Text("Warnings", style="bold yellow"))
+        for warn in report.warnings:
+            console.print(Text.assemble(("  ! ", "yellow"), one_line(warn.message), (f" [{warn.code}]", "dim")))
+    if report.notes:
+        console.print()
+        console.print(Text(one_line(report.notes), style="dim"))
+    return out.getvalue()
+
+
+def _bar(bar: Bar, labels: int) -> Text:
+    label = f"  {one_line(bar.label):<{labels}}  "
+    if bar.share is None:
+        return Text.assemble(label, (bar.text, "dim"))
+    # Full and empty are reserved for exactly all and exactly nothing.
+    cells = round(bar.share * _BAR_CELLS)
+    cells = min(max(cells, 1), _BAR_CELLS - 1) if 0 < bar.share < 1 else cells
+    return Text.assemble(label, ("█" * cells, "green"), ("░" * (_BAR_CELLS - cells), "dim"), f"  {bar.text}")
+
+
+def _table(block: Block) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=True, show_edge=False, header_style="dim")
+    for column in block.columns:
+        if column.kind == "number":
+            table.add_column(column.title, justify="right", no_wrap=True)
+        else:
+            table.add_column(column.title, overflow="ellipsis" if len(block.columns) > 1 else "fold", ratio=1)
+    for row in block.rows:
+        cells = zip(block.columns, row, strict=True)
+        table.add_row(*(Text(one_line(cell), no_wrap=len(block.columns) > 1) for _, cell in cells))
+    return table

@@ -1,0 +1,146 @@
+"""One pass over each event table; the reader threads live here.
+
+A job is one range of rows of one table. Each thread reads through a connection of its own, with Python's lock
+released, and hands batches to the table's collector under that collector's lock. Collectors add integers and merge
+intervals, which commute, so the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from nsys_digest.collect import ApiCollector, GpuCollector, NvtxCollector
+from nsys_digest.schema.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query, time_queries
+from nsys_digest.sources.base import Batch, Part, Query, Source
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (rows read, rows in all) about ten times a second."""
+
+_THREADED_FROM_BYTES = 64_000_000
+_MAX_THREADS = 4
+_MIN_PART_ROWS = 200_000
+_PARTS_PER_THREAD = 8
+_TICK_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What one pass collected; ``api`` and ``nvtx`` are None where the trace has no such table."""
+
+    gpu: GpuCollector
+    api: ApiCollector | None
+    nvtx: NvtxCollector | None
+
+
+def default_threads(byte_count: int) -> int:
+    """Return how many reader threads pay off for a file of that size on this machine."""
+    return min(_MAX_THREADS, os.cpu_count() or 1) if byte_count >= _THREADED_FROM_BYTES else 1
+
+
+def scan(
+    source: Source, *, dispatch_prefix: str, raw_nvtx_names: bool, threads: int, progress: Progress | None = None
+) -> Scanned:
+    """Read each event table once.
+
+    Raises:
+        ReaderUnfitError: the source's fast reader cannot read this file.
+        DigestError: the file cannot be read.
+
+    """
+    tasks: list[_Task] = []
+    gpu = GpuCollector()
+    gpu_lock = threading.Lock()
+    for kind, name in enumerate(GPU_KINDS):
+        query = gpu_query(source, name)
+        if query is not None:
+            tasks.append(_Task(query, lambda batch, kind=kind: gpu.add(kind, batch), gpu_lock))  # type: ignore[misc]
+    api = nvtx = None
+    query = api_query(source)
+    if query is not None:
+        api = ApiCollector()
+        tasks.append(_Task(query, api.add, threading.Lock()))
+    query = nvtx_query(source)
+    if query is not None:
+        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), dispatch_prefix, raw_names=raw_nvtx_names)
+        tasks.append(_Task(query, nvtx.add, threading.Lock()))
+    _run(source, tasks, threads, progress)
+    if nvtx is not None and nvtx.opened:
+        nvtx.close_open(_last_timestamp(source, threads))
+    return Scanned(gpu, api, nvtx)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    query: Query
+    take: Callable[[Batch], None]
+    lock: threading.Lock
+
+
+def _last_timestamp(source: Source, threads: int) -> int:
+    """Return the largest start or end among GPU activity, API calls and NVTX events."""
+    largest = [OPEN]
+
+    def take(batch: Batch) -> None:
+        for index in (0, 1):
+            column = batch.ints(index)
+            largest[0] = max(largest[0], int(column.max(initial=OPEN)))
+
+    lock = threading.Lock()
+    _run(source, [_Task(query, take, lock) for query in time_queries(source)], threads, None)
+    return largest[0]
+
+
+def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | None) -> None:
+    """Read all rows of all tasks with that many threads; the calling thread only waits, so Ctrl-C ends it at once."""
+    rows = [source.row_count(task.query.table, exact=False)[0] for task in tasks]
+    jobs: queue.SimpleQueue[tuple[_Task, Part]] = queue.SimpleQueue()
+    for task, count in zip(tasks, rows, strict=True):
+        part_rows = max(_MIN_PART_ROWS, count // (_PARTS_PER_THREAD * threads)) if threads > 1 else max(count, 1)
+        for part in source.parts(task.query.table, part_rows):
+            jobs.put((task, part))
+    state = _State()
+
+    def work() -> None:
+        try:
+            while not state.stop.is_set():
+                try:
+                    task, part = jobs.get_nowait()
+                except queue.Empty:
+                    return
+                for batch in source.batches(task.query, part):
+                    with task.lock:
+                        task.take(batch)
+                        state.rows += len(batch)
+                    if state.stop.is_set():
+                        return
+        except BaseException as error:  # handed to the calling thread, which raises it
+            state.errors.append(error)
+            state.stop.set()
+
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    try:
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(_TICK_S)
+                if progress is not None:
+                    progress(state.rows, sum(rows))
+    finally:
+        state.stop.set()
+    if state.errors:
+        raise state.errors[0]
+
+
+class _State:
+    """What the threads of one pass share."""
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        self.errors: list[BaseException] = []
+        self.rows = 0

@@ -1,0 +1,159 @@
+"""What a trace says of itself: product, GPUs, processes, diagnostics. Nothing here reads an event table.
+
+Exports also hold the environment, the user and the output of the profiled program; none of that is ever read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
+
+from nsys_digest.schema.tables import DIAGNOSTICS, SEVERITIES
+from nsys_digest.sources.base import Source, Value
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFact:
+    """A GPU of the machine: nsys' own id, CUDA ordinal (None when not CUDA's), name, uuid (None when all zero)."""
+
+    gpu_id: int | None
+    ordinal: int | None
+    name: str | None
+    uuid: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticFact:
+    """A line of the collector's own log, of severity warning or error."""
+
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFacts:
+    """What the small tables of an export say; None or empty where the export does not say it."""
+
+    product: str | None
+    product_version: str | None
+    schema_version: str | None
+    session_ns: int | None
+    graph_trace_mode: str | None
+    gpus: tuple[GpuFact, ...]
+    gpu_of: dict[tuple[int, int], GpuFact]
+    """(pid, CUDA ordinal) to GPU, where the export maps them: nsys 2025.1 and newer, and before 2022."""
+    process_names: dict[int, str]
+    """globalPid to the file name of the program."""
+    diagnostics: tuple[DiagnosticFact, ...]
+
+
+def read_capture(source: Source) -> CaptureFacts:
+    """Read the small tables of an export."""
+    export = _pairs(source, "META_DATA_EXPORT") or _pairs(source, "EXPORT_META_DATA")
+    gpus, gpu_of = _gpus(source)
+    return CaptureFacts(
+        product=export.get("EXPORT_PRODUCT_NAME"),
+        product_version=export.get("EXPORT_PRODUCT_VERSION"),
+        schema_version=export.get("EXPORT_SCHEMA_VERSION"),
+        session_ns=_session_ns(source),
+        graph_trace_mode=_graph_trace_mode(source),
+        gpus=gpus,
+        gpu_of=gpu_of,
+        process_names=_process_names(source),
+        diagnostics=_diagnostics(source),
+    )
+
+
+def _pairs(source: Source, table: str) -> dict[str, str]:
+    return {str(name): str(value) for name, value in source.rows(table, ("name", "value"))}
+
+
+def _session_ns(source: Source) -> int | None:
+    for (duration,) in source.rows("ANALYSIS_DETAILS", ("duration",)):
+        if isinstance(duration, int):
+            return duration
+    return None
+
+
+def _graph_trace_mode(source: Source) -> str | None:
+    """Return "graph", "node" or what else the capture settings say; they name it once a profiled process."""
+    modes = {
+        str(value).lower()
+        for name, value in source.rows("META_DATA_CAPTURE", ("name", "value"))
+        if str(name).endswith("CUDA_GRAPH_TRACE_OPTIONS:MODE")
+    }
+    return ", ".join(sorted(modes)) or None
+
+
+def _process_names(source: Source) -> dict[int, str]:
+    names = {}
+    for global_pid, name in source.rows("PROCESSES", ("globalPid", "name")):
+        if isinstance(global_pid, int) and name is not None:
+            text = str(name)
+            names[global_pid] = (PureWindowsPath(text) if "\\" in text else PurePosixPath(text)).name or text
+    return names
+
+
+def _diagnostics(source: Source) -> tuple[DiagnosticFact, ...]:
+    return tuple(
+        DiagnosticFact(SEVERITIES[severity], str(text))
+        for severity, text in source.rows(DIAGNOSTICS, ("severity", "text"))
+        if isinstance(severity, int) and severity in SEVERITIES
+    )
+
+
+def _gpus(source: Source) -> tuple[tuple[GpuFact, ...], dict[tuple[int, int], GpuFact]]:
+    """Return the CUDA GPUs of the machine and which of them each (pid, ordinal) is.
+
+    TARGET_INFO_GPU also lists GPUs of other makers; those have no multiprocessors (smCount) and, like old exports'
+    real ones, an all-zero uuid. Before 2022, TARGET_INFO_CUDA_GPU maps a process's ordinals itself.
+    """
+    columns = ("id", "deviceId", "cuDevice", "name", "uuid", "smCount")
+    by_id: dict[int, GpuFact] = {}
+    for gpu_id, device, ordinal, name, uuid, sm_count in source.rows("TARGET_INFO_GPU", columns):
+        key = _int(gpu_id) if gpu_id is not None else _int(device)
+        if key is None or sm_count == 0:
+            continue
+        by_id[key] = GpuFact(key, _int(ordinal) if ordinal is not None else _int(device), _text(name), _uuid(uuid))
+    gpu_of: dict[tuple[int, int], GpuFact] = {}
+    for gpu_id, ordinal, pid in source.rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid")):
+        if isinstance(gpu_id, int) and isinstance(ordinal, int) and isinstance(pid, int) and gpu_id in by_id:
+            gpu_of[pid, ordinal] = by_id[gpu_id]
+    old: dict[int, GpuFact] = {}
+    for ordinal, pid, name in source.rows("TARGET_INFO_CUDA_GPU", ("deviceId", "pid", "name")):
+        if isinstance(ordinal, int) and isinstance(pid, int):
+            fact = old.setdefault(ordinal, GpuFact(None, ordinal, _text(name), None))
+            gpu_of.setdefault((pid, ordinal), fact)
+    gpus = tuple(by_id.values()) or tuple(old.values())
+    return tuple(sorted(gpus, key=_gpu_order)), gpu_of
+
+
+def _gpu_order(gpu: GpuFact) -> tuple[bool, int, int]:
+    return gpu.ordinal is None, gpu.ordinal or 0, gpu.gpu_id or 0
+
+
+def _int(value: Value) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else str(value)
+
+
+def _uuid(value: Value) -> str | None:
+    text = _text(value)
+    return text if text and text.strip("0-") else None
+
+
+def guess_gpu(facts: CaptureFacts, ordinal: int) -> tuple[GpuFact | None, bool]:
+    """Return the GPU of an ordinal that no process map names, and whether that is a guess.
+
+    The CUDA ordinal column comes first, then nsys' own id. Where only one GPU has that number and every process sees
+    all GPUs this is right, but CUDA_VISIBLE_DEVICES renumbers per process, so it stays a guess.
+    """
+    by_ordinal: defaultdict[int | None, list[GpuFact]] = defaultdict(list)
+    for gpu in facts.gpus:
+        by_ordinal[gpu.ordinal].append(gpu)
+    found = by_ordinal.get(ordinal) or [gpu for gpu in facts.gpus if gpu.gpu_id == ordinal]
+    return (found[0], len(facts.gpus) > 1) if found else (None, False)

@@ -1,0 +1,1 @@
+"""Containers of tables that hold a trace, opened read-only."""

@@ -1,0 +1,73 @@
+"""Batches through Python's own sqlite3: no dependency, about half as fast, and exact about what is wrong."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from nsys_digest.errors import ValueUnreadable
+from nsys_digest.intervals import Int64s
+from nsys_digest.sources.base import Query
+
+BATCH_ROWS = 16_384
+
+
+class CursorBatch:
+    """Some rows of a cursor, column by column."""
+
+    def __init__(self, query: Query, rows: list[tuple[Any, ...]]) -> None:
+        """Turn rows into columns."""
+        self._query = query
+        self._rows = len(rows)
+        self._columns = list(zip(*rows, strict=True))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._rows
+
+    def ints(self, index: int) -> Int64s:
+        """Return an integer column; whole floats count as integers.
+
+        Raises:
+            ValueUnreadable: a value is text, a blob or a fraction.
+
+        """
+        values = self._columns[index]
+        if not all(type(value) is int for value in values):
+            values = tuple(self._as_int(value, index) for value in values)
+        return np.array(values, np.int64)
+
+    def _as_int(self, value: object, index: int) -> int:
+        if isinstance(value, int):
+            return value
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        shown = value[:20] if isinstance(value, str | bytes) else value
+        raise ValueUnreadable(
+            f"column {self._query.columns[index].name} of table {self._query.table} holds {shown!r} where an "
+            "integer belongs; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+        )
+
+    def texts(self, index: int) -> tuple[Int64s, list[str]]:
+        """Return a text column by its distinct values; a number is written out, a blob is decoded."""
+        codes: dict[object, int] = {}
+        rows = [codes.setdefault(value, len(codes)) for value in self._columns[index]]
+        values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in codes]
+        return np.array(rows, np.int64), values
+
+
+def connect(uri: str) -> sqlite3.Connection:
+    """Open an SQLite URI; text that is not UTF-8 is decoded with replacement."""
+    connection = sqlite3.connect(uri, uri=True, timeout=0.2, check_same_thread=False)
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    return connection
+
+
+def batches(connection: sqlite3.Connection, query: Query, sql: str) -> Iterator[CursorBatch]:
+    """Run a query and yield its rows."""
+    cursor = connection.execute(sql)
+    while rows := cursor.fetchmany(BATCH_ROWS):
+        yield CursorBatch(query, rows)

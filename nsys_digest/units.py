@@ -1,0 +1,66 @@
+"""Nanoseconds to seconds, once; and times and sizes as people read them."""
+
+from __future__ import annotations
+
+from typing import overload
+
+NS_PER_S = 1_000_000_000
+
+
+@overload
+def to_seconds(ns: int) -> float: ...
+@overload
+def to_seconds(ns: None) -> None: ...
+def to_seconds(ns: int | None) -> float | None:
+    """Return the double nearest to ``ns / 1e9``; None stays None."""
+    return None if ns is None else ns / NS_PER_S
+
+
+@overload
+def to_ns(seconds: float) -> int: ...
+@overload
+def to_ns(seconds: None) -> None: ...
+def to_ns(seconds: float | None) -> int | None:
+    """Undo :func:`to_seconds`: exact for every time below 52 days (2**52 ns)."""
+    return None if seconds is None else round(seconds * NS_PER_S)
+
+
+def duration(ns: int | None) -> str:
+    """Write a length of time with three to four digits and the largest unit that fits: ``1.234 ms``."""
+    if ns is None:
+        return "n/a"
+    size = abs(ns)
+    if size < 1_000:
+        return f"{ns} ns"
+    for unit, scale in (("µs", 1_000), ("ms", 1_000_000)):
+        if size < scale * 1_000:
+            return f"{ns / scale:.{_decimals(size / scale)}f} {unit}"
+    return f"{ns / NS_PER_S:.{_decimals(size / NS_PER_S)}f} s"
+
+
+def _decimals(value: float) -> int:
+    return 3 if value < 10 else 2 if value < 100 else 1
+
+
+def percent(part: int | None, whole: int | None) -> str:
+    """Write ``part / whole`` with one decimal; 0.0 % and 100.0 % only when they are exact."""
+    if part is None or not whole:
+        return "n/a"
+    if part == 0:
+        return "0.0 %"
+    if part == whole:
+        return "100.0 %"
+    share = 100 * part / whole
+    if part < whole:
+        share = min(share, 99.9)
+    return f"{max(share, 0.1):.1f} %" if share >= 0.05 else "<0.1 %"
+
+
+def size(byte_count: int) -> str:
+    """Write a size in decimal units: ``1.5 MB``."""
+    value = float(byte_count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"

@@ -247,14 +247,16 @@ class StreamingUnion:
         sizes = np.zeros(max(int(run.groups[-1]) for run in self._runs) + 1, np.int64)
         for run in self._runs:
             np.add.at(sizes, run.groups, np.diff(run.edges))
-        first = count = 0
-        for group, group_size in enumerate(sizes.tolist()):
-            if count and count + group_size > _SLICE:
-                yield first, group - 1, count
-                first, count = group, 0
-            count += group_size
+        first = last = count = 0
+        for group in np.flatnonzero(sizes).tolist():
+            if count and count + sizes[group] > _SLICE:
+                yield first, last, count
+                count = 0
+            if not count:
+                first = group
+            last, count = group, count + int(sizes[group])
         if count:
-            yield first, sizes.size - 1, count
+            yield first, last, count
 
     def _merged(self, first: int, last: int) -> GroupedIntervals:
         parts = []

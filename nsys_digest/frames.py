@@ -6,25 +6,27 @@ from typing import TYPE_CHECKING
 
 import pandas
 
+from nsys_digest.model import KINDS
 from nsys_digest.units import to_seconds
 
 if TYPE_CHECKING:
-    from nsys_digest.model import Digest
+    from nsys_digest.model import Device, Digest
+
+
+_FLAT = ("device", "name", "uuid", "span_s", "busy_s", "idle_s", "busy_ratio", "concurrency_mean")
+_NESTED = [(kind, key) for key in ("union_s", "sum_s", "count") for kind in KINDS]
+_DEVICE_COLUMNS = [*_FLAT, *(f"{kind}_{key}" for kind, key in _NESTED), "stream_count", "process_count"]
+
+
+def _device_row(device: Device) -> list[object]:
+    data = device.to_dict()
+    flat = [data[key] for key in _FLAT]
+    return [*flat, *(data[key][kind] for kind, key in _NESTED), len(device.streams), len(device.processes)]
 
 
 def frames(digest: Digest) -> dict[str, pandas.DataFrame]:
     """Return the tables of :meth:`nsys_digest.Digest.to_pandas`; an empty table keeps its columns."""
     totals = ["name", "count", "total_s"]
-    devices = []
-    for device in digest.devices:
-        row = device.to_dict()
-        nested = {
-            f"{kind}_{key}": row[key].get(kind)
-            for key in ("union_s", "sum_s", "count")
-            for kind in ("kernel", "memcpy", "memset", "graph")
-        }
-        flat = {key: value for key, value in row.items() if not isinstance(value, dict | list)}
-        devices.append(flat | nested | {"stream_count": len(device.streams), "process_count": len(device.processes)})
     return {
         "kernels": pandas.DataFrame(
             [(name, total.count, to_seconds(total.total_ns)) for name, total in digest.top_kernels], columns=totals
@@ -39,5 +41,5 @@ def frames(digest: Digest) -> dict[str, pandas.DataFrame]:
         "dispatch": pandas.DataFrame(
             [(mark.start_ns, mark.name) for mark in digest.dispatch_timeline], columns=["start_ns", "name"]
         ),
-        "devices": pandas.DataFrame(devices),
+        "devices": pandas.DataFrame([_device_row(device) for device in digest.devices], columns=_DEVICE_COLUMNS),
     }

@@ -8,24 +8,11 @@ from typing import Final
 
 from nsys_digest.model import Gpu, Json
 from nsys_digest.schema.capture import read_capture
-from nsys_digest.schema.tables import API, DIAGNOSTICS, GPU_TABLES, NVTX, event_tables, missing_columns, process_of
+from nsys_digest.schema.tables import event_tables, missing_columns, missing_tables, process_of
 from nsys_digest.sources.base import Source
 from nsys_digest.units import to_seconds
 
 _EXACT_BELOW_BYTES: Final = 64_000_000
-
-_MATTERS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
-    (
-        (GPU_TABLES["kernel"], GPU_TABLES["graph"]),
-        "no kernels and no CUDA graphs: nothing ran on a GPU, or the capture lost it; profile with -t cuda",
-    ),
-    ((API,), "no CUDA API calls: launches cannot be explained; profile with -t cuda"),
-    ((NVTX,), "no NVTX events: time cannot be told apart by phase; profile with -t nvtx"),
-    (("META_DATA_EXPORT", "EXPORT_META_DATA"), "no export metadata: the nsys version is unknown (about 2021 or older)"),
-    (("META_DATA_CAPTURE",), "no capture settings: the CUDA graph trace mode is unknown"),
-    (("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"), "no GPU table: devices have no name"),
-    ((DIAGNOSTICS,), "no diagnostics: lost events would go unseen (written since nsys 2024.4)"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +94,7 @@ def inspect_source(source: Source) -> Inspection:
     names = {table.name for table in filled}
     times = [source.time_range(table, "start", "end", exact=exact) for table in event_tables(source) if table in names]
     bounds = [bound for bound in times if bound is not None]
-    absent = [why for group, why in _MATTERS if not names.intersection(group)]
+    absent = missing_tables(names)
     lacking = [f"table {table} lacks {', '.join(columns)}" for table, columns in missing_columns(source).items()]
     cuda_pids = {pid for pid, _ in facts.gpu_of}
     named = sorted((process_of(global_pid), name) for global_pid, name in facts.process_names.items())

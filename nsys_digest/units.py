@@ -21,7 +21,7 @@ def to_ns(seconds: float) -> int: ...
 @overload
 def to_ns(seconds: None) -> None: ...
 def to_ns(seconds: float | None) -> int | None:
-    """Undo :func:`to_seconds`: exact for every time below 52 days (2**52 ns)."""
+    """Undo :func:`to_seconds`: exact for every time below 26 days (2**51 ns)."""
     return None if seconds is None else round(seconds * NS_PER_S)
 
 

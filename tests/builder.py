@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Literal, Self
@@ -199,6 +200,7 @@ def _parse(token: str, version: str) -> tuple[str, bool]:
     return token, first <= version and (not end or version < end)
 
 
+@cache
 def columns_of(table: str, version: str) -> tuple[Column, ...]:
     """Return the columns of a table in one version, in their order; none where it has no such table."""
     columns: list[Column] = []
@@ -221,6 +223,7 @@ def tables_of(version: str) -> tuple[str, ...]:
     return tuple(name for name, present in (_parse(key, version) for key in _TABLES) if present)
 
 
+@cache
 def _known_columns(table: str) -> set[str]:
     """Return the names of the columns that a table has in any version."""
     return {column.name for version in VERSIONS for column in columns_of(table, version)}

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+
 from builder import VERSIONS, TraceBuilder, global_pid, global_tid, tables_of
 from oracle import expected, random_trace
 

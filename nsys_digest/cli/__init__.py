@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__
-from nsys_digest.cli import inspect, schema, summarize
+from nsys_digest.cli import inspect, output, schema, summarize
 from nsys_digest.errors import DigestError
 
 _INTERRUPTED = 130
@@ -28,7 +28,6 @@ app = typer.Typer(
     help="The truth about an NVIDIA Nsight Systems trace, in seconds.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("summarize")(summarize.command)
@@ -38,7 +37,7 @@ app.command("schema")(schema.command)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"nsys-digest {__version__}")
+        output.write(f"nsys-digest {__version__}", None)
         raise typer.Exit
 
 
@@ -56,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Idle BLAS threads cost 60 ms of start-up, and nothing here multiplies matrices; numpy reads this on import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        status = app(args=arguments, prog_name="nsys-digest", standalone_mode=False)
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
     except DigestError as error:
         return _fail(str(error), error.code, error.exit_status)
     except _UsageError as error:
@@ -67,14 +66,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted; nothing was written", "interrupted", _INTERRUPTED)
     except BrokenPipeError:
-        # The reader has all it wanted, as in `| head`; Python must not flush into the closed pipe at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.abandon_stdout()  # the reader has all it wanted, as in `| head`
         return 0
-    return status if isinstance(status, int) else 0
+    except OSError as error:  # --help into a full disk; whatever else fails names its own file
+        output.abandon_stdout()
+        where = error.filename or "standard output"
+        reason = error.strerror or error
+        return _fail(f"{where}: failed ({reason}); make room, or choose another place", "output-failed", 1)
+
+
+def _run(arguments: list[str]) -> int:
+    if "_NSYS_DIGEST_COMPLETE" in os.environ:  # a shell asks what could come next
+        app(arguments, prog_name="nsys-digest")
+    command = typer.main.get_command(app)
+    # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
+    try:
+        with command.make_context("nsys-digest", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        output.flush_stdout()
+        return done.exit_code
+    return 0
 
 
 def _fail(message: str, code: str, status: int) -> int:
-    from nsys_digest.render.escape import one_line
-
-    print(f"nsys-digest: {one_line(message)} [{code}]", file=sys.stderr)
+    output.note(f"{message} [{code}]")
     return status

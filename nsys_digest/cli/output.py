@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -28,12 +29,17 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
     """Return the format asked for; text on a terminal and JSON elsewhere when none was."""
     if asked is not None:
         return asked
-    return Format.text if output is None and sys.stdout.isatty() else Format.json
+    return Format.text if on_terminal(output) else Format.json
+
+
+def on_terminal(output: Path | None) -> bool:
+    """Tell whether the product goes to a terminal."""
+    return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
 def text_layout(output: Path | None) -> tuple[int, bool]:
     """Return (width, whether to colour) for text: a terminal's own, or 120 columns without colour."""
-    terminal = output is None and sys.stdout.isatty()
+    terminal = on_terminal(output)
     color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if terminal or "COLUMNS" in os.environ:
         return shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns, color
@@ -49,10 +55,22 @@ def check_output(output: Path | None, trace: Path) -> None:
     """
     if output is None or _is_stream(output):
         return
+    try:
+        _check_file(output, trace)
+    except OSError as error:
+        raise UsageInvalid(
+            f"{output}: cannot be written ({error.strerror or error}); choose another file for the output"
+        ) from None
+
+
+def _check_file(output: Path, trace: Path) -> None:
     if output.is_dir():
         raise UsageInvalid(f"{output}: this is a folder; name a file in it")
-    if not output.absolute().parent.is_dir():
-        raise UsageInvalid(f"{output}: the folder {output.absolute().parent} is not there; make it first")
+    target = Path(os.path.realpath(output))
+    if target.is_symlink():
+        raise UsageInvalid(f"{output}: this symbolic link leads back to itself; choose another file for the output")
+    if not target.parent.is_dir():
+        raise UsageInvalid(f"{output}: the folder {target.parent} is not there; make it first")
     if output.exists():
         if trace.exists() and output.samefile(trace):
             raise UsageInvalid(f"{output}: this is the trace itself; choose another file for the output")
@@ -80,9 +98,7 @@ def write(text: str, output: Path | None) -> None:
     data = (text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace")
     try:
         if output is None:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+            _write_stdout(data)
         elif _is_stream(output):
             output.write_bytes(data)
         else:
@@ -90,18 +106,41 @@ def write(text: str, output: Path | None) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        reason = error.strerror or error
         if output is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        where = output or "standard output"
+            abandon_stdout()
+            raise OutputFailed(
+                f"standard output: cannot be written ({reason}); make room, or send it somewhere else"
+            ) from None
         raise OutputFailed(
-            f"{where}: cannot be written ({error.strerror or error}); nothing there was changed, make room or choose "
-            "another place with -o"
+            f"{output}: cannot be written ({reason}); nothing there was changed, make room or choose another place "
+            "with -o"
         ) from None
+
+
+def _write_stdout(data: bytes) -> None:
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "it is closed")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def flush_stdout() -> None:
+    """Send what was printed on its way, so that a failure shows here and not when Python ends."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def abandon_stdout() -> None:
+    """Drop what standard output could not take, so that Python does not try again when it ends."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace(path: Path, data: bytes) -> None:
     """Write a file beside the target and put it in the target's place in one step."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=".nsys-digest-", suffix=".part", dir=path.parent)
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -122,7 +161,9 @@ def _umask() -> int:
 
 
 def note(message: str) -> None:
-    """Write one line to standard error."""
+    """Write one line to standard error, where it is open."""
     from nsys_digest.render.escape import one_line
 
-    print(f"nsys-digest: {one_line(message)}", file=sys.stderr)
+    if sys.stderr is not None:  # print() would take standard output instead
+        with contextlib.suppress(OSError):
+            print(f"nsys-digest: {one_line(message)}", file=sys.stderr)

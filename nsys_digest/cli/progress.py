@@ -13,7 +13,7 @@ _SHOWN_FROM_BYTES = 64_000_000
 @contextmanager
 def progress_bar(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
     """Give a function to call with (rows read, rows in all); None where nobody watches or the file is small."""
-    if not sys.stderr.isatty() or not trace.is_file() or trace.stat().st_size < _SHOWN_FROM_BYTES:
+    if sys.stderr is None or not sys.stderr.isatty() or not trace.is_file() or trace.stat().st_size < _SHOWN_FROM_BYTES:
         yield None
         return
     from rich.console import Console

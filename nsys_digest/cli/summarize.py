@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.output import Format, check_output, chosen_format, note, text_layout, write
+from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, text_layout, write
 from nsys_digest.cli.progress import progress_bar
 
 
@@ -60,8 +60,8 @@ def command(
             reader=reader.value,
             progress=progress,
         )
-    width, color = text_layout(output)
-    if not quiet and not color:
+    reported = chosen is not Format.json and on_terminal(output)  # whoever watches reads them in the report
+    if not quiet and not reported:
         for warn in digest.warnings:
             note(f"warning: {warn.message} [{warn.code}]")
     if chosen is Format.json:
@@ -77,4 +77,5 @@ def command(
     else:
         from nsys_digest.render import text
 
+        width, color = text_layout(output)
         write(text.render(report, width=width, color=color), output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,15 @@ from nsys_digest.intervals import Int64s
 from nsys_digest.sources.base import Query
 
 BATCH_ROWS = 16_384
+_INT64_END = 2.0**63
 
 
 class CursorBatch:
     """Some rows of a cursor, column by column."""
 
-    def __init__(self, query: Query, rows: list[tuple[Any, ...]]) -> None:
-        """Turn rows into columns."""
+    def __init__(self, path: Path, query: Query, rows: list[tuple[Any, ...]]) -> None:
+        """Turn rows into columns; the path is for messages."""
+        self._path = path
         self._query = query
         self._rows = len(rows)
         self._columns = list(zip(*rows, strict=True))
@@ -32,7 +35,7 @@ class CursorBatch:
         """Return an integer column; whole floats count as integers.
 
         Raises:
-            ValueUnreadable: a value is text, a blob or a fraction.
+            ValueUnreadable: a value is text, a blob, a fraction or beyond 64 bits.
 
         """
         values = self._columns[index]
@@ -43,19 +46,19 @@ class CursorBatch:
     def _as_int(self, value: object, index: int) -> int:
         if isinstance(value, int):
             return value
-        if isinstance(value, float) and value.is_integer():
+        if isinstance(value, float) and value.is_integer() and -_INT64_END <= value < _INT64_END:
             return int(value)
         shown = value[:20] if isinstance(value, str | bytes) else value
         raise ValueUnreadable(
-            f"column {self._query.columns[index].name} of table {self._query.table} holds {shown!r} where an "
-            "integer belongs; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+            f"{self._path}: column {self._query.columns[index].name} of table {self._query.table} holds {shown!r} "
+            "where an integer belongs; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
         )
 
     def texts(self, index: int) -> tuple[Int64s, list[str]]:
-        """Return a text column by its distinct values; a number is written out, a blob is decoded."""
+        """Return a text column by its distinct values."""
         codes: dict[object, int] = {}
         rows = [codes.setdefault(value, len(codes)) for value in self._columns[index]]
-        values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in codes]
+        values = [str(value) for value in codes]
         return np.array(rows, np.int64), values
 
 
@@ -66,8 +69,8 @@ def connect(uri: str) -> sqlite3.Connection:
     return connection
 
 
-def batches(connection: sqlite3.Connection, query: Query, sql: str) -> Iterator[CursorBatch]:
-    """Run a query and yield its rows."""
+def batches(connection: sqlite3.Connection, path: Path, query: Query, sql: str) -> Iterator[CursorBatch]:
+    """Run a query on the file of that path and yield its rows."""
     cursor = connection.execute(sql)
     while rows := cursor.fetchmany(BATCH_ROWS):
-        yield CursorBatch(query, rows)
+        yield CursorBatch(path, query, rows)

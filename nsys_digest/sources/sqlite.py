@@ -6,6 +6,8 @@ Facts about the file format are from www.sqlite.org/fileformat2.html (header) an
 from __future__ import annotations
 
 import itertools
+import os
+import shlex
 import sqlite3
 import stat
 import threading
@@ -19,7 +21,7 @@ from nsys_digest.sources.base import Batch, Column, Part, Query, Reader, Value
 
 _MAGIC = b"SQLite format 3\0"
 _LFS_MAGIC = b"version https://git-lfs"
-_REPORT_SUFFIXES = {".nsys-rep", ".qdrep", ".qdstrm"}
+_REPORT_SUFFIXES = {".nsys-rep", ".qdrep"}
 _SPARSE = 8
 _STRINGS_AT_ONCE = 500
 _EDGE_ROWS = 1000
@@ -64,7 +66,7 @@ def _checked_header(path: Path) -> bytes:
         raise TraceUnreadable(f"{path}: no permission to read it; ask its owner, or: chmod +r") from None
     except OSError as error:
         raise TraceUnreadable(f"{path}: cannot be read ({error.strerror or error}); check the path") from None
-    export = f"nsys export --type sqlite {path.with_suffix('.nsys-rep').name}"
+    export = _export_again(path)
     if not header:
         raise TraceUnreadable(f"{path}: the file is empty; export the report again: {export}")
     if header.startswith(_LFS_MAGIC):
@@ -72,9 +74,15 @@ def _checked_header(path: Path) -> bytes:
     if not header.startswith(_MAGIC):
         if path.suffix in _REPORT_SUFFIXES:
             raise NotATrace(
-                f"{path}: this is an nsys report, not an export; export it with: nsys export --type sqlite {path.name}"
+                f"{path}: this is an nsys report, not an export; export it with: nsys export --type sqlite "
+                f"{shlex.quote(str(path))}"
             )
-        if not header.strip(b"\0"):
+        if path.suffix == ".qdstrm":
+            raise NotATrace(
+                f"{path}: this is raw nsys data, not an export; make a report of it with QdstrmImporter, then an "
+                "export of that with: nsys export --type sqlite REPORT.nsys-rep"
+            )
+        if not header[:100].strip(b"\0"):
             raise TraceUnreadable(
                 f"{path}: its header is all zeros, as an interrupted export leaves it; again: {export}"
             )
@@ -84,13 +92,19 @@ def _checked_header(path: Path) -> bytes:
     return header
 
 
+def _export_again(path: Path) -> str:
+    """Return the command that replaces an export, given that nsys named it after its report."""
+    report = shlex.quote(str(path.with_suffix(".nsys-rep")))
+    return f"nsys export --type sqlite --force-overwrite true {report}"
+
+
 def _is_wal(header: bytes) -> bool:
     return header[18] == 2 or header[19] == 2
 
 
 def _check_unmerged(path: Path, *, wal: bool) -> None:
     """Refuse a file whose newest state is in a log or journal beside it: merging that would change the file."""
-    beside = path.with_name(path.name + ("-wal" if wal else "-journal"))
+    beside = Path(os.path.realpath(path) + ("-wal" if wal else "-journal"))
     try:
         with beside.open("rb") as file:
             pending = file.read(8).strip(b"\0")
@@ -102,7 +116,7 @@ def _check_unmerged(path: Path, *, wal: bool) -> None:
         cure = "PRAGMA wal_checkpoint(TRUNCATE)" if wal else "PRAGMA user_version"
         raise TraceInUse(
             f"{path}: {beside.name} beside it holds changes that are not in the file yet; close the program that "
-            f'has it open, or merge them with: sqlite3 {path.name} "{cure}"'
+            f'has it open, or merge them with: sqlite3 {shlex.quote(str(path))} "{cure}"'
         )
 
 
@@ -128,7 +142,7 @@ class SqliteSource:
         self._uri = uri
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._opened: list[adbc.AdbcConnection] = []
+        self._opened: list[adbc.AdbcConnection | sqlite3.Connection] = []
         with self._faults():
             self._connection = cursor.connect(uri)
             self._tables, self._keys = self._read_tables()
@@ -139,7 +153,12 @@ class SqliteSource:
         keys: dict[str, str | None] = {}
         listed = self._connection.execute("SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view')")
         for name, kind, sql in listed.fetchall():
-            info = self._connection.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
+            try:
+                info = self._connection.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
+            except sqlite3.OperationalError:
+                if kind == "table":
+                    raise
+                continue  # a view of a table that is gone
             tables[name] = tuple(column[1] for column in info)
             taken = {column.lower() for column in tables[name]}
             free = [alias for alias in ("rowid", "_rowid_", "oid") if alias not in taken]
@@ -159,8 +178,7 @@ class SqliteSource:
                     f"{self.path}: another program holds it locked; wait until the export or the other tool has ended"
                 ) from None
             raise TraceUnreadable(
-                f"{self.path}: SQLite cannot read it ({text}); copy or export it again: "
-                f"nsys export --type sqlite {self.path.with_suffix('.nsys-rep').name}"
+                f"{self.path}: SQLite cannot read it ({text}); copy or export it again: {_export_again(self.path)}"
             ) from None
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
@@ -208,7 +226,7 @@ class SqliteSource:
             yield from self._adbc().batches(sql)
             return
         with self._faults():
-            yield from cursor.batches(self._stdlib(), query, sql)
+            yield from cursor.batches(self._stdlib(), self.path, query, sql)
 
     def _sql(self, query: Query, part: Part) -> str:
         columns = self._tables[query.table]
@@ -234,6 +252,8 @@ class SqliteSource:
     def _stdlib(self) -> sqlite3.Connection:
         if not hasattr(self._local, "stdlib"):
             self._local.stdlib = cursor.connect(self._uri)
+            with self._lock:
+                self._opened.append(self._local.stdlib)
         connection: sqlite3.Connection = self._local.stdlib
         return connection
 
@@ -244,7 +264,8 @@ class SqliteSource:
             return []
         terms = ", ".join(_quoted(name) if name in present else "NULL" for name in columns)
         with self._faults(), self._lock:
-            return self._connection.execute(f"SELECT {terms} FROM {_quoted(table)}").fetchall()
+            found = self._connection.execute(f"SELECT {terms} FROM {_quoted(table)}").fetchall()
+        return [tuple(_as_text(value) if isinstance(value, bytes) else value for value in row) for row in found]
 
     def time_range(self, table: str, start: str, end: str, *, exact: bool) -> tuple[int, int] | None:
         """Return (smallest start, largest end), of all rows or of the first and last thousand."""
@@ -271,7 +292,7 @@ class SqliteSource:
             sql = f"SELECT id, value FROM {_quoted(table)} WHERE id IN ({', '.join(map(str, chunk))})"
             with self._faults(), self._lock:
                 rows = self._connection.execute(sql).fetchall()
-            found.update((key, _as_text(value)) for key, value in rows)
+            found.update((key, _as_text(value)) for key, value in rows if value is not None)
         return found
 
     def close(self) -> None:
@@ -286,7 +307,8 @@ def _term(column: Column, present: tuple[str, ...]) -> str:
     absent = str(column.absent) if isinstance(column.absent, int) else "'" + column.absent.replace("'", "''") + "'"
     if column.name is None or column.name not in present:
         return absent
-    return f"coalesce({_quoted(column.name)}, {absent})"
+    term = f"coalesce({_quoted(column.name)}, {absent})"
+    return term if isinstance(column.absent, int) else f"CAST({term} AS TEXT)"
 
 
 def _quoted(name: str) -> str:

@@ -1,0 +1,101 @@
+"""What is kept while rows stream by, against plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from nsys_digest import accumulators
+from nsys_digest.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
+from nsys_digest.intervals import Int64s
+
+
+def ints(*values: int) -> Int64s:
+    return np.array(values, np.int64)
+
+
+def test_codes_number_values_in_order_of_first_sight_of_a_batch() -> None:
+    codes = Codes()
+    assert codes.encode(ints(70, 70)).tolist() == [0, 0]
+    assert codes.encode(ints(2**60, 70, -5, 2**60)).tolist() == [2, 0, 1, 2]
+    assert codes.encode(ints(-5, 2**60, 9)).tolist() == [1, 2, 3]
+    assert codes.values == [70, -5, 2**60, 9]
+    assert codes.encode(ints()).tolist() == []
+
+
+def test_codes_agree_with_a_dictionary() -> None:
+    rng = random.Random(3)
+    pool = [rng.choice([rng.randint(0, 50), rng.randint(-(2**63), 2**63 - 1), 2**20 - 1, 2**20]) for _ in range(300)]
+    codes = Codes()
+    for _ in range(50):
+        batch = rng.choices(pool, k=rng.randint(1, 40))
+        encoded = codes.encode(ints(*batch)).tolist()
+        assert [codes.values[code] for code in encoded] == batch
+    assert len(set(codes.values)) == len(codes)
+
+
+def test_pair_codes_agree_with_a_dictionary() -> None:
+    rng = random.Random(4)
+    pairs = PairCodes()
+    for _ in range(50):
+        batch = [(rng.randint(0, 3), rng.randint(0, 99)) for _ in range(rng.randint(1, 30))]
+        encoded = pairs.encode(ints(*(pair[0] for pair in batch)), ints(*(pair[1] for pair in batch))).tolist()
+        assert [pairs.pairs[code] for code in encoded] == batch
+    assert len(set(pairs.pairs)) == len(pairs)
+
+
+def test_totals_are_exact_beyond_what_a_double_holds() -> None:
+    totals = Totals()
+    totals.add(ints(3, 3, 200), ints(2**53, 1, 7))
+    totals.add(ints(3), ints(2**53))
+    totals.add(ints(), ints())
+    assert totals.sum(201)[[3, 200]].tolist() == [2**54 + 1, 7]
+    assert totals.count(201)[[0, 3, 200]].tolist() == [0, 3, 1]
+
+
+def test_firsts_keep_the_smallest() -> None:
+    firsts = Firsts()
+    firsts.add(ints(1, 1, 90), ints(5, -3, 8))
+    firsts.add(ints(1), ints(0))
+    assert firsts.values(91)[[1, 90]].tolist() == [-3, 8]
+    assert firsts.values(2)[0] == 2**63 - 1
+
+
+@pytest.mark.parametrize(("seal_at", "slice_size"), [(1, 4), (7, 8), (50, 4), (1 << 18, 1 << 19)])
+def test_streaming_union_is_the_union(seal_at: int, slice_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the rows are cut into runs and slices, every nanosecond of every group is there once."""
+    monkeypatch.setattr(accumulators, "_SEAL_AT", seal_at)
+    monkeypatch.setattr(accumulators, "_SLICE", slice_size)
+    rng = random.Random(seal_at)
+    for _ in range(60):
+        union = StreamingUnion()
+        expected: Counter[tuple[int, int]] = Counter()
+        for _ in range(rng.randint(0, 8)):
+            size = rng.randint(1, 9)
+            starts = [rng.randint(-60, 60) for _ in range(size)]
+            ends = [start + rng.randint(-3, 12) for start in starts]
+            groups = [rng.choice([0, 0, 0, 1, 2, 9]) for _ in range(size)]
+            union.add(ints(*starts), ints(*ends), ints(*groups))
+            for start, end, group in zip(starts, ends, groups, strict=True):
+                expected.update({(group, tick): 1 for tick in range(start, end)})
+        got: Counter[tuple[int, int]] = Counter()
+        last = (-1, -(2**60))
+        for piece in union.pieces():
+            for start, end, group in zip(*(column.tolist() for column in piece), strict=True):
+                assert (group, start) >= last
+                last = (group, end)
+                got.update((group, tick) for tick in range(start, end))
+        assert got == Counter(dict.fromkeys(expected, 1))
+
+
+def test_regrouped_union_merges_groups_of_one_name() -> None:
+    # group 0  █████            named 1
+    # group 1      █████        named 0
+    # group 2    █████          named 1, overlaps group 0
+    union = StreamingUnion()
+    union.add(ints(0, 4, 2), ints(5, 9, 7), ints(0, 1, 2))
+    pieces = [tuple(column.tolist() for column in piece) for piece in union.regrouped(ints(1, 0, 1)).pieces()]
+    assert pieces == [([4, 0], [9, 7], [0, 1])]

@@ -1,0 +1,149 @@
+"""The digest as a value: JSON, back again, and as tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from builder import TraceBuilder
+
+from nsys_digest import Digest, DigestInvalid, UsageInvalid, json_schema, summarize
+from nsys_digest.units import duration, percent, size, to_ns, to_seconds
+
+
+@pytest.fixture
+def digest(tmp_path: Path) -> Digest:
+    trace = (
+        TraceBuilder()
+        .kernel(0, 5, name="gemm")
+        .kernel(6, 7, name="add")
+        .api("cudaLaunchKernel_v7000", 0, 2)
+        .range("step", 0, 9)
+        .mark("CG_DISPATCH:actual=1:mode=NONE:padded=1", 3)
+        .gpu(0, "GPU")
+        .gpu(1, "idle GPU", id=1)
+        .process(1, "/home/someone/bin/server")
+    )
+    return summarize(trace.write(tmp_path / "t.sqlite"))
+
+
+def test_json_comes_back_equal(digest: Digest) -> None:
+    assert Digest.from_json(digest.to_json()) == digest
+    assert json.loads(digest.to_json(compact=True)) == json.loads(digest.to_json()) == digest.to_dict()
+    assert "\n" not in digest.to_json(compact=True)
+
+
+def test_times_become_the_nearest_seconds_and_come_back() -> None:
+    for ns in (0, 1, 6_388_727_360, 17_457_997_760, 2**51 - 1):
+        assert to_seconds(ns) == float(f"{ns}e-9")
+        assert to_ns(to_seconds(ns)) == ns
+    assert to_seconds(None) is None
+    assert to_ns(None) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "null", "{}", '{"schema_version": "2.0"}', '{"schema_version": 1}', '{"schema_version": "1.0"}'],
+)
+def test_what_is_no_digest_is_refused(text: str) -> None:
+    with pytest.raises(DigestInvalid, match="nsys-digest summarize"):
+        Digest.from_json(text)
+
+
+def test_a_damaged_digest_is_refused(digest: Digest) -> None:
+    for key in digest.to_dict().keys() - {"gpu_idle_within_span_s"}:  # span minus busy, not stored
+        data = digest.to_dict()
+        del data[key]
+        with pytest.raises(DigestInvalid):
+            Digest.from_dict(data)
+
+
+def test_keys_of_a_later_minor_version_are_left_out(digest: Digest) -> None:
+    data = digest.to_dict() | {"later": 1, "schema_version": "1.99"}
+    assert Digest.from_dict(data) == replace(digest, schema_version="1.99")
+
+
+def test_process_names_are_file_names(digest: Digest) -> None:
+    assert [process.name for process in digest.capture.processes] == ["server"]
+
+
+def test_tables(digest: Digest) -> None:
+    tables = digest.to_pandas()
+    assert list(tables) == ["kernels", "api", "nvtx", "dispatch", "devices"]
+    assert tables["kernels"].to_dict("list") == {"name": ["gemm", "add"], "count": [1, 1], "total_s": [5e-9, 1e-9]}
+    assert tables["api"].to_dict("list") == {"name": ["cudaLaunchKernel_v7000"], "count": [1], "total_s": [2e-9]}
+    assert tables["nvtx"].loc[0, ["name", "gpu_overlap_s"]].tolist() == ["step", 6e-9]
+    assert tables["dispatch"]["start_ns"].tolist() == [3]
+    assert tables["devices"]["kernel_sum_s"].tolist() == [6e-9, 0.0]
+    assert tables["devices"]["busy_s"].isna().tolist() == [False, True]
+
+
+def test_empty_tables_keep_their_columns(tmp_path: Path) -> None:
+    tables = summarize(TraceBuilder(lazy=False).write(tmp_path / "t.sqlite")).to_pandas()
+    assert all(table.empty for table in tables.values())
+    assert all(len(table.columns) for table in tables.values())
+
+
+def test_an_empty_trace_is_a_digest_of_nulls(tmp_path: Path) -> None:
+    for lazy in (True, False):
+        data = summarize(TraceBuilder(lazy=lazy).range("r", 0, 1).write(tmp_path / f"{lazy}.sqlite")).to_dict()
+        assert data["gpu_activity_span_s"] is data["gpu_busy_union_s"] is data["gpu_idle_within_span_s"] is None
+        assert data["nvtx"]["r"]["gpu_overlap_s"] == 0
+        assert data["devices"] == []
+
+
+def test_the_schema_refuses_what_the_contract_forbids(digest: Digest) -> None:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    good = digest.to_dict()
+    validator.validate(good)
+    assert list(good) == list(json_schema()["properties"]) == json_schema()["required"]
+
+    def broken(**changes: Any) -> bool:
+        return not validator.is_valid(good | changes)
+
+    assert broken(kernel_count=1.5)
+    assert broken(gpu_busy_union_s="1")
+    assert broken(api={"cudaFree": [1]})
+    assert broken(nvtx={"r": {"count": 1}})
+    assert broken(warnings=[{"code": "Not A Code", "message": ""}])
+    assert broken(schema_version="2.0")
+    assert not validator.is_valid({key: value for key, value in good.items() if key != "notes"})
+
+
+@pytest.mark.parametrize("arguments", [{"top": -1}, {"threads": 0}, {"threads": 65}, {"dispatch_prefix": ""}])
+def test_arguments_out_of_range(arguments: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(UsageInvalid):
+        summarize(TraceBuilder().kernel(0, 1).write(tmp_path / "t.sqlite"), **arguments)
+
+
+def test_durations_for_people() -> None:
+    cases = {0: "0 ns", 999: "999 ns", 1_000: "1.000 µs", 12_345: "12.35 µs", 999_949: "999.9 µs", 1_500_000: "1.500 ms"}
+    cases |= {59_000_000_000: "59.00 s", 123_456_000_000: "123.5 s"}
+    assert {ns: duration(ns) for ns in cases} == cases
+    assert duration(None) == "n/a"
+
+
+def test_shares_are_whole_only_when_they_are() -> None:
+    assert percent(0, 10) == "0.0 %"
+    assert percent(10, 10) == "100.0 %"
+    assert percent(999_999, 1_000_000) == "99.9 %"
+    assert percent(1, 1_000_000) == "<0.1 %"
+    assert percent(1, 3) == "33.3 %"
+    assert percent(15, 10) == "150.0 %"
+    assert percent(None, 10) == percent(1, 0) == percent(1, None) == "n/a"
+
+
+def test_sizes_for_people() -> None:
+    assert [size(count) for count in (0, 999, 1_500, 24_000_000, 10**10, 2 * 10**12)] == [
+        "0 B",
+        "999 B",
+        "1.5 kB",
+        "24.0 MB",
+        "10.0 GB",
+        "2.0 TB",
+    ]

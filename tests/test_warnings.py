@@ -1,0 +1,91 @@
+"""Every warning code, each from the smallest trace that deserves it, and its neighbour that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builder import TraceBuilder
+
+from nsys_digest import summarize
+from nsys_digest.metrics.warnings import CODES
+
+
+def codes(trace: TraceBuilder, folder: Path) -> list[str]:
+    return [warn.code for warn in summarize(trace.write(folder / "t.sqlite")).warnings]
+
+
+def launched() -> TraceBuilder:
+    """Draw one launch and its kernel: nothing to warn about."""
+    return TraceBuilder().api("cudaLaunchKernel_v7000", 0, 5, correlation=1).kernel(6, 9, correlation=1)
+
+
+def graph_launch(trace: TraceBuilder, process: int = 1) -> TraceBuilder:
+    return trace.api("cudaGraphLaunch_v10000", 10, 12, correlation=2, process=process)
+
+
+DESERVED = {
+    "truncated-capture": launched().diagnostic("Not all CUDA events might have been collected."),
+    "collector-report": launched().diagnostic("CUPTI: ActivityFlushAll failed", severity=3),
+    "graph-work-missing": graph_launch(launched()),
+    "no-gpu-activity": TraceBuilder().api("cudaMalloc_v3020", 0, 5),
+    "process-without-gpu": launched().api("cuLaunchKernelEx", 0, 5, process=2, correlation=9),
+    "open-ranges": launched().range("r", 1, None),
+    "skipped-intervals": launched().kernel(20, 20),
+    "newer-schema": launched().meta("EXPORT_SCHEMA_VERSION", "3.26.0"),
+    "reduced-schema": launched().drop_columns("CUPTI_ACTIVITY_KIND_KERNEL", "contextId"),
+    "gpu-name-guessed": (
+        launched().gpu(0, "first", id=0, processes=()).gpu(1, "second", id=1, processes=())
+    ),
+    "ordinal-shared": (
+        launched().kernel(6, 9, process=2).gpu(0, "a", id=0, processes=(1,)).gpu(0, "b", id=1, processes=(2,))
+    ),
+    "nothing-recorded": TraceBuilder(lazy=False),
+}
+
+
+def test_each_code_has_a_trace() -> None:
+    assert set(DESERVED) == set(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_trace_that_deserves_it(code: str, tmp_path: Path) -> None:
+    assert codes(DESERVED[code], tmp_path) == [code]
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        pytest.param(launched(), id="plain"),
+        pytest.param(graph_launch(launched()).graph(13, 20, correlation=2), id="graph rows"),
+        pytest.param(graph_launch(launched()).kernel(13, 20, correlation=2, graph_node=4), id="graph nodes"),
+        pytest.param(launched().range("r", 1, 2), id="closed range"),
+        pytest.param(launched().diagnostic("No OpenGL events collected."), id="diagnostic of no concern"),
+        pytest.param(launched().diagnostic("Not all OpenGL events might have been collected."), id="lost, of no concern"),
+        pytest.param(launched().diagnostic("CUDA is fine", severity=1), id="information"),
+        pytest.param(launched().meta("EXPORT_SCHEMA_VERSION", "3.25.9"), id="known schema"),
+        pytest.param(launched().gpu(0, "only", processes=()), id="one GPU"),
+        pytest.param(launched().gpu(0, "a", id=3).gpu(1, "b", id=0), id="mapped GPUs"),
+        pytest.param(launched().api("cudaMalloc_v3020", 0, 1, process=2), id="a process that launches nothing"),
+    ],
+)
+def test_a_trace_that_does_not(trace: TraceBuilder, tmp_path: Path) -> None:
+    assert codes(trace, tmp_path) == []
+
+
+def test_graph_launches_are_told_apart_by_process(tmp_path: Path) -> None:
+    """Graph rows of one process do not excuse another, whose launch has the same correlation id."""
+    trace = graph_launch(graph_launch(launched()).graph(13, 20, correlation=2), process=2)
+    trace.kernel(6, 9, process=2)
+    digest = summarize(trace.write(tmp_path / "t.sqlite"))
+    assert [(warn.code, "process 2 launched 1 CUDA graphs" in warn.message) for warn in digest.warnings] == [
+        ("graph-work-missing", True)
+    ]
+
+
+def test_reversed_calls_and_ranges_are_counted_and_add_no_time(tmp_path: Path) -> None:
+    trace = launched().api("cudaFree_v3020", 9, 4).range("r", 8, 2)
+    digest = summarize(trace.write(tmp_path / "t.sqlite"))
+    assert [warn.message.split(" ", 1)[0] for warn in digest.warnings] == ["1", "1"]
+    assert digest.api["cudaFree_v3020"].total_ns == 0
+    assert (digest.nvtx["r"].count, digest.nvtx["r"].sum_ns, digest.nvtx["r"].union_ns) == (1, 0, 0)

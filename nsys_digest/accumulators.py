@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_digest.intervals import GroupedIntervals, Int64s, grouped_union
 
 _LOOKUP_LIMIT = 1 << 20
-_SEAL_AT = 1 << 18
-_SLICE = 1 << 19
+_SEAL_AT = 1 << 17
+_WINDOW = 1 << 17
+_SAMPLES_PER_WINDOW = 128
+_UINT32_MAX = 2**32 - 1
 _INT64_MAX = np.iinfo(np.int64).max
 
 
@@ -54,6 +58,11 @@ class Codes:
             return np.full(values.size, self._encode_any(values[:1])[0], np.int64)
         return self._encode_any(values)
 
+    def encode_in_order(self, values: Int64s) -> None:
+        """Give the next ids to values that were not seen, in their own order."""
+        for value in values.tolist():
+            self.encode(np.array([value], np.int64))
+
     def _learn_small(self, new: Int64s) -> None:
         for value in new.tolist():
             self._lookup[value] = self._append(value)
@@ -90,41 +99,56 @@ class Codes:
 
 
 class PairCodes:
-    """Ids 0, 1, 2 … for pairs of small ids; made for few different first members."""
+    """Ids 0, 1, 2 … for pairs of small ids, by a table of both; by sorted keys once that would be large."""
 
     def __init__(self) -> None:
         """Start without a pair."""
         self.pairs: list[tuple[int, int]] = []
-        self._by_first: dict[int, Codes] = {}
-        self._ids: dict[int, Int64s] = {}
+        self._table: Int64s | None = np.full((4, 64), -1, np.int64)
+        self._keys = Codes()
 
     def __len__(self) -> int:
         """Return how many pairs were seen."""
         return len(self.pairs)
 
     def encode(self, first: Int64s, second: Int64s) -> Int64s:
-        """Return the id of each pair, shape (n,)."""
+        """Return the id of each pair, shape (n,); both members are at least 0 and below 2**31."""
         if not first.size:
             return first
-        low = int(first.min())
-        if low == int(first.max()):
-            return self._encode_one(low, second)
-        ids = np.empty(first.size, np.int64)
-        for one in np.unique(first).tolist():
-            chosen = first == one
-            ids[chosen] = self._encode_one(one, second[chosen])
+        self._fit(int(first.max()) + 1, int(second.max()) + 1)
+        if self._table is None:
+            return self._encode_keys(first, second)
+        ids: Int64s = self._table[first, second]
+        if ids.min() < 0:
+            unknown = ids < 0
+            new = np.unique(np.stack((first[unknown], second[unknown])), axis=1)
+            self._table[new[0], new[1]] = np.arange(len(self.pairs), len(self.pairs) + new.shape[1])
+            self.pairs.extend(zip(*new.tolist(), strict=True))
+            ids = self._table[first, second]
         return ids
 
-    def _encode_one(self, first: int, second: Int64s) -> Int64s:
-        codes = self._by_first.setdefault(first, Codes())
-        local = codes.encode(second)
-        ids = self._ids.get(first, np.zeros(0, np.int64))
-        if ids.size < len(codes):
-            new = [(first, value) for value in codes.values[ids.size :]]
-            ids = np.concatenate((ids, np.arange(len(self.pairs), len(self.pairs) + len(new), dtype=np.int64)))
-            self.pairs.extend(new)
-            self._ids[first] = ids
-        return ids[local]
+    def _fit(self, rows: int, columns: int) -> None:
+        """Make room in the table, or give it up for sorted keys of the same ids."""
+        if self._table is None or (rows <= self._table.shape[0] and columns <= self._table.shape[1]):
+            return
+        shape = tuple(
+            max(wanted, 2 * had) if wanted > had else had
+            for wanted, had in zip((rows, columns), self._table.shape, strict=True)
+        )
+        if shape[0] * shape[1] > _LOOKUP_LIMIT:
+            known = np.array(self.pairs, np.int64).reshape(-1, 2)
+            self._keys.encode_in_order((known[:, 0] << 31) | known[:, 1])
+            self._table = None
+            return
+        table = np.full(shape, -1, np.int64)
+        table[: self._table.shape[0], : self._table.shape[1]] = self._table
+        self._table = table
+
+    def _encode_keys(self, first: Int64s, second: Int64s) -> Int64s:
+        ids = self._keys.encode((first << 31) | second)
+        mask = (1 << 31) - 1
+        self.pairs.extend((key >> 31, key & mask) for key in self._keys.values[len(self.pairs) :])
+        return ids
 
 
 class Totals:
@@ -177,24 +201,42 @@ class Firsts:
 
 
 class _Run(NamedTuple):
-    """Merged intervals of one stretch of rows, group by group; group ``groups[i]`` is at ``edges[i]:edges[i+1]``."""
+    """Merged intervals of one stretch of rows, by group, then by start; ``counts[i]`` of group ``groups[i]``."""
 
     start_ns: Int64s
-    end_ns: Int64s
+    length_ns: Int64s | npt.NDArray[np.uint32]
     groups: Int64s
-    edges: Int64s
+    counts: Int64s
+    first_ns: int
+    last_ns: int
 
-    def between(self, first_group: int, last_group: int) -> slice:
-        low, high = np.searchsorted(self.groups, (first_group, last_group + 1)).tolist()
-        return slice(int(self.edges[low]), int(self.edges[high]))
+    @classmethod
+    def of(cls, merged: GroupedIntervals) -> _Run:
+        """Keep merged intervals, at least one, in 12 bytes each where all are shorter than 4.29 s, else in 16."""
+        length_ns = merged.end_ns - merged.start_ns
+        short = int(length_ns.max()) <= _UINT32_MAX
+        groups, counts = np.unique(merged.group, return_counts=True)
+        first_ns, last_ns = int(merged.start_ns.min()), int(merged.end_ns.max())
+        kept = length_ns.astype(np.uint32) if short else length_ns
+        return cls(merged.start_ns, kept, groups, counts, first_ns, last_ns)
+
+    def within(self, low_ns: int, high_ns: int) -> GroupedIntervals:
+        """Return what lies in ``[low, high)``; what crosses an edge is cut there."""
+        group = np.repeat(self.groups, self.counts)
+        end_ns = self.start_ns + self.length_ns
+        if low_ns <= self.first_ns and self.last_ns <= high_ns:
+            return GroupedIntervals(self.start_ns, end_ns, group)
+        inside = np.flatnonzero((end_ns > low_ns) & (self.start_ns < high_ns))
+        start_ns, end_ns = np.maximum(self.start_ns[inside], low_ns), np.minimum(end_ns[inside], high_ns)
+        return GroupedIntervals(start_ns, end_ns, group[inside])
 
 
 class StreamingUnion:
     """Union of half-open intervals by group, fed batch by batch in any order.
 
-    Kept are merged intervals only, 16 bytes each, in runs of about the same stretch of rows, and at most a few
-    hundred thousand pending ones. Runs are merged with each other once, at the end, a slice at a time, so that
-    memory does not double.
+    Kept are merged intervals only, 12 bytes each, in runs of about the same stretch of rows, and some pending ones.
+    The runs are merged with each other once, at the end, window of time by window of time, so that memory does not
+    double.
     """
 
     def __init__(self) -> None:
@@ -208,87 +250,38 @@ class StreamingUnion:
         self._pending.append((start_ns.copy(), end_ns.copy(), group.copy()))
         self._pending_count += start_ns.size
         if self._pending_count >= _SEAL_AT:
-            self.seal()
+            self._seal()
 
-    def seal(self) -> None:
+    def _seal(self) -> None:
         """Merge what is pending into a run of its own."""
         if not self._pending:
             return
         start_ns, end_ns, group = (np.concatenate(column) for column in zip(*self._pending, strict=True))
         self._pending, self._pending_count = [], 0
-        self._keep(grouped_union(start_ns, end_ns, group))
+        merged = grouped_union(start_ns, end_ns, group)
+        if merged.group.size:
+            self._runs.append(_Run.of(merged))
 
-    def _keep(self, merged: GroupedIntervals) -> None:
-        if not merged.group.size:
-            return
-        edges = np.concatenate(([0], np.flatnonzero(np.diff(merged.group)) + 1, [merged.group.size]))
-        self._runs.append(_Run(merged.start_ns, merged.end_ns, merged.group[edges[:-1]], edges))
+    def take_windows(self) -> Iterator[GroupedIntervals]:
+        """Yield the whole union in windows of time, in order of time, and forget it on the way.
 
-    def pieces(self) -> Iterator[GroupedIntervals]:
-        """Yield the whole union in slices, ordered by group, then by start.
-
-        No two pieces overlap; a long interval may be cut in two that touch where one slice ends and the next begins.
+        In each window the intervals of a group are disjoint, or nearly so: they may still overlap where the rows were
+        out of order, so that a consumer merges them by the groups it wants. What crosses the edge of a window is cut
+        there: lengths add up, and touching pieces join when they are merged again.
         """
-        self.seal()
-        if len(self._runs) == 1:
-            run = self._runs[0]
-            yield GroupedIntervals(run.start_ns, run.end_ns, np.repeat(run.groups, np.diff(run.edges)))
-            return
-        for first, last, count in self._group_slices():
-            if count <= _SLICE:
-                yield self._merged(first, last)
-            else:
-                yield from self._merged_in_windows(first)
+        self._seal()
+        edges = self._window_edges()
+        for low_ns, high_ns in pairwise(edges):
+            parts = [run.within(low_ns, high_ns) for run in self._runs if run.first_ns < high_ns]
+            self._runs = [run for run in self._runs if run.last_ns > high_ns]
+            yield GroupedIntervals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _group_slices(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (first group, last group, intervals) of consecutive groups that together stay below the slice."""
+    def _window_edges(self) -> list[int]:
+        """Return times that cut the runs into windows of about ``_WINDOW`` intervals."""
         if not self._runs:
-            return
-        sizes = np.zeros(max(int(run.groups[-1]) for run in self._runs) + 1, np.int64)
-        for run in self._runs:
-            np.add.at(sizes, run.groups, np.diff(run.edges))
-        first = last = count = 0
-        for group in np.flatnonzero(sizes).tolist():
-            if count and count + sizes[group] > _SLICE:
-                yield first, last, count
-                count = 0
-            if not count:
-                first = group
-            last, count = group, count + int(sizes[group])
-        if count:
-            yield first, last, count
-
-    def _merged(self, first: int, last: int) -> GroupedIntervals:
-        parts = []
-        for run in self._runs:
-            part = run.between(first, last)
-            low, high = np.searchsorted(run.groups, (first, last + 1)).tolist()
-            group = np.repeat(run.groups[low:high], np.diff(run.edges[low : high + 1]))
-            parts.append((run.start_ns[part], run.end_ns[part], group - first))
-        merged = grouped_union(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        return merged._replace(group=merged.group + first)
-
-    def _merged_in_windows(self, group: int) -> Iterator[GroupedIntervals]:
-        """Yield the union of one large group, window of time by window of time; what crosses an edge is cut there."""
-        parts = [(run.start_ns[run.between(group, group)], run.end_ns[run.between(group, group)]) for run in self._runs]
-        starts = np.unique(np.concatenate([start_ns[:: _SLICE // 4] for start_ns, _ in parts]))
-        last = max(int(end_ns[-1]) for _, end_ns in parts if end_ns.size)
-        for low, high in zip(starts.tolist(), [*starts[1:].tolist(), last], strict=True):
-            cut = []
-            for start_ns, end_ns in parts:
-                inside = slice(
-                    int(np.searchsorted(end_ns, low, side="right")), int(np.searchsorted(start_ns, high, side="left"))
-                )
-                cut.append((np.maximum(start_ns[inside], low), np.minimum(end_ns[inside], high)))
-            start, end = (np.concatenate(column) for column in zip(*cut, strict=True))
-            merged = grouped_union(start, end, np.zeros(start.size, np.int64))
-            yield merged._replace(group=merged.group + group)
-
-    def regrouped(self, group_of: Int64s) -> StreamingUnion:
-        """Return the union with group ``g`` renamed to ``group_of[g]``; groups that get one name are merged."""
-        self.seal()
-        renamed = StreamingUnion()
-        for run in self._runs:
-            group = np.repeat(group_of[run.groups], np.diff(run.edges))
-            renamed._keep(grouped_union(run.start_ns, run.end_ns, group))
-        return renamed
+            return []
+        step = max(1, _WINDOW // _SAMPLES_PER_WINDOW)
+        starts = np.sort(np.concatenate([run.start_ns[::step] for run in self._runs]))
+        inner = np.unique(starts[_SAMPLES_PER_WINDOW::_SAMPLES_PER_WINDOW]).tolist()
+        first, last = min(run.first_ns for run in self._runs), max(run.last_ns for run in self._runs)
+        return [first, *(edge for edge in inner if first < edge < last), last]

@@ -26,31 +26,30 @@ _STREAM_BITS, _OTHER_BITS = 20, 14
 _OTHER_MASK = (1 << _OTHER_BITS) - 1
 
 
+def _last(start_ns: Int64s, end_ns: Int64s) -> int:
+    return max(int(start_ns.max(initial=OPEN)), int(end_ns.max(initial=OPEN)))
+
+
 class GpuCollector:
     """GPU activity: by stream for totals and stream busy time, by device and kind for the unions."""
 
     def __init__(self) -> None:
         """Start without a row."""
-        self.processes, self.devices = Codes(), Codes()
-        self._contexts, self._streams = Codes(), Codes()
+        self.processes = Codes()
+        self._devices, self._contexts, self._streams = Codes(), Codes(), Codes()
         self._places = Codes()
-        self._owner_of_place = np.zeros(0, np.int64)
-        self.owners = PairCodes()
-        """(code of the process, code of the device) of each owner."""
         self.groups = PairCodes()
-        """(kind, place) of each group of ``totals``; a place is a stream of a context of an owner."""
+        """(kind, place) of each group; a place is a stream of a context of a device of a process."""
         self.totals = Totals()
-        self.stream_unions = StreamingUnion()
-        """By place."""
-        self.device_groups = PairCodes()
-        """(kind, owner) of each group of ``device_unions``."""
-        self.device_unions = StreamingUnion()
+        self.unions = StreamingUnion()
         self.kernel_names = Codes()
         self.kernels = Totals()
         self.graph_nodes: Counter[int] = Counter()
         """Operations with a graph node, by globalPid."""
         self.graph_node_kernel_count = 0
         self.skipped_count = 0
+        self.last_ns = OPEN
+        """The largest start or end."""
 
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
@@ -58,14 +57,15 @@ class GpuCollector:
         process = self.processes.encode(batch.ints(5))
         place = self._place(process, batch.ints(2), batch.ints(3), batch.ints(4))
         kinds = np.full(place.size, kind, np.int64)
+        self.last_ns = max(self.last_ns, _last(start_ns, end_ns))
         length_ns = end_ns - start_ns
         skipped = np.count_nonzero(length_ns <= 0)
         if skipped:
             self.skipped_count += int(skipped)
             length_ns = np.maximum(length_ns, 0)
-        self.totals.add(self.groups.encode(kinds, place), length_ns)
-        self.stream_unions.add(start_ns, end_ns, place)
-        self.device_unions.add(start_ns, end_ns, self.device_groups.encode(kinds, self._owner_of_place[place]))
+        group = self.groups.encode(kinds, place)
+        self.totals.add(group, length_ns)
+        self.unions.add(start_ns, end_ns, group)
         in_graph = batch.ints(6) != 0
         if in_graph.any():
             for code, count in enumerate(np.bincount(process[in_graph]).tolist()):
@@ -76,23 +76,17 @@ class GpuCollector:
 
     def _place(self, process: Int64s, device: Int64s, context: Int64s, stream: Int64s) -> Int64s:
         """Return small ids of (process, device, context, stream)."""
-        key = (process << _OTHER_BITS) | self.devices.encode(device)
+        key = (process << _OTHER_BITS) | self._devices.encode(device)
         key = (key << _OTHER_BITS) | self._contexts.encode(context)
         key = (key << _STREAM_BITS) | self._streams.encode(stream)
-        if max(map(len, (self.processes, self.devices, self._contexts))) >> _OTHER_BITS or (
+        if max(map(len, (self.processes, self._devices, self._contexts))) >> _OTHER_BITS or (
             len(self._streams) >> _STREAM_BITS
         ):
             raise ValueUnreadable(
                 "the GPU tables name more than 16,384 processes, devices or contexts, or a million streams; export "
                 "the report again with: nsys export --type sqlite REPORT.nsys-rep"
             )
-        place = self._places.encode(key)
-        known = self._owner_of_place.size
-        if known < len(self._places):
-            owner = np.array(self._places.values[known:], np.int64) >> (_STREAM_BITS + _OTHER_BITS)
-            codes = self.owners.encode(owner >> _OTHER_BITS, owner & _OTHER_MASK)
-            self._owner_of_place = np.concatenate((self._owner_of_place, codes))
-        return place
+        return self._places.encode(key)
 
     @property
     def place_count(self) -> int:
@@ -103,13 +97,10 @@ class GpuCollector:
         """Return (globalPid, device, context, stream) of a place."""
         key = self._places.values[place]
         stream = self._streams.values[key & ((1 << _STREAM_BITS) - 1)]
-        context = self._contexts.values[(key >> _STREAM_BITS) & _OTHER_MASK]
-        return *self.device_of(int(self._owner_of_place[place])), context, stream
-
-    def device_of(self, owner: int) -> tuple[int, int]:
-        """Return (globalPid, device) of an owner."""
-        process, device = self.owners.pairs[owner]
-        return self.processes.values[process], self.devices.values[device]
+        key >>= _STREAM_BITS
+        context, key = self._contexts.values[key & _OTHER_MASK], key >> _OTHER_BITS
+        device, key = self._devices.values[key & _OTHER_MASK], key >> _OTHER_BITS
+        return self.processes.values[key], device, context, stream
 
 
 class ApiCollector:
@@ -123,10 +114,13 @@ class ApiCollector:
         self.totals = Totals()
         self.backtrace_count = 0
         self.reversed_count = 0
+        self.last_ns = OPEN
+        """The largest start or end, backtrace rows included."""
 
     def add(self, batch: Batch) -> None:
         """Take rows with the columns of ``api_query``."""
         start_ns, end_ns, name, event_class, thread = (batch.ints(index) for index in range(5))
+        self.last_ns = max(self.last_ns, _last(start_ns, end_ns))
         if event_class.size and (event_class.min() < API_CLASSES[0] or event_class.max() > API_CLASSES[1]):
             counted = (event_class >= API_CLASSES[0]) & (event_class <= API_CLASSES[1])
             self.backtrace_count += int(counted.size - np.count_nonzero(counted))
@@ -145,14 +139,13 @@ _ROLE[list(NVTX_MARKS)] = _MARK
 _ROLE[NVTX_DOMAIN_CREATE] = _DOMAIN
 
 # PyTorch's emit_nvtx writes these behind an operator's name, torch/csrc/autograd/profiler_legacy.cpp.
-_SERIALS = re.compile(
-    r"(?:, (?:seq = -?\d+|op_id = \d+|sizes = \[[\[\]()\d, -]*\]|input_op_ids = \[[\[\]()\d, -]*\]))+$"
-)
+_LIST = r"\[[\[\]()0-9, -]*\]"
+_SERIALS = re.compile(rf"(?:, (?:seq = -?[0-9]+|op_id = -?[0-9]+|sizes = {_LIST}|input_op_ids = {_LIST}))+$")
 
 
 def fold_name(text: str) -> str:
     """Take PyTorch's serial numbers and sizes off a range name: ``aten::mm, seq = 1, op_id = 2`` gives ``aten::mm``."""
-    return _SERIALS.sub("", text) if text.endswith("]") or text[-1:].isdigit() else text
+    return _SERIALS.sub("", text)
 
 
 class NvtxCollector:
@@ -164,7 +157,7 @@ class NvtxCollector:
         """Resolve registered strings with ``resolve``; fold names unless ``raw_names``."""
         self._resolve = resolve
         self._prefix = dispatch_prefix
-        self._raw_names = raw_names
+        self._cut = None if raw_names else _SERIALS
         self.processes = Codes()
         self.process_rows = Totals()
         self.domains = PairCodes()
@@ -190,7 +183,7 @@ class NvtxCollector:
         """Take rows with the columns of ``nvtx_query``."""
         start_ns, end_ns, event_type, string_id, domain, thread = (batch.ints(index) for index in range(6))
         process = self.processes.encode(thread & ~THREAD_BITS)
-        text_code, texts = batch.texts(6)
+        text_code, texts = batch.texts(6, self._cut)
         role = _ROLE[event_type]
         if role.any():
             marks, created = np.flatnonzero(role == _MARK), np.flatnonzero(role == _DOMAIN)
@@ -266,9 +259,8 @@ class NvtxCollector:
         used[text_code[inline]] = True
         name_of = np.full(len(texts), -1, np.int64)
         for code in np.flatnonzero(used).tolist():
-            text = texts[code] if self._raw_names else fold_name(texts[code])
-            if not only_dispatch or text.startswith(self._prefix):
-                name_of[code] = self._intern(text)
+            if not only_dispatch or texts[code].startswith(self._prefix):
+                name_of[code] = self._intern(texts[code])
         name = name_of[text_code]
         if not inline.all():
             name[~inline] = self._registered_names(string_id[~inline])
@@ -280,8 +272,8 @@ class NvtxCollector:
         if known < len(self._registered):
             new = self._registered.values[known:]
             texts = self._resolve(new)
-            folded = (texts.get(key, f"[string {key}]") for key in new)
-            ids = [self._intern(text if self._raw_names else fold_name(text)) for text in folded]
+            named = (texts.get(key, f"[string {key}]") for key in new)
+            ids = [self._intern(fold_name(text) if self._cut else text) for text in named]
             self._registered_name = np.concatenate((self._registered_name, np.array(ids, np.int64)))
         return self._registered_name[code]
 

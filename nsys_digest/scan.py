@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from nsys_digest.collect import ApiCollector, GpuCollector, NvtxCollector
-from nsys_digest.schema.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query, time_queries
+from nsys_digest.schema.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query, nvtx_time_query
 from nsys_digest.sources.base import Batch, Part, Query, Source
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -70,7 +70,7 @@ def scan(
         tasks.append(_Task(query, nvtx.add, threading.Lock()))
     _run(source, tasks, threads, progress)
     if nvtx is not None and nvtx.opened:
-        nvtx.close_open(_last_timestamp(source, threads))
+        nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, _last_nvtx(source, threads)))
     return Scanned(gpu, api, nvtx)
 
 
@@ -81,17 +81,16 @@ class _Task:
     lock: threading.Lock
 
 
-def _last_timestamp(source: Source, threads: int) -> int:
-    """Return the largest start or end among GPU activity, API calls and NVTX events."""
+def _last_nvtx(source: Source, threads: int) -> int:
+    """Return the largest start or end among NVTX events of any type; most types are not read otherwise."""
     largest = [OPEN]
 
     def take(batch: Batch) -> None:
-        for index in (0, 1):
-            column = batch.ints(index)
-            largest[0] = max(largest[0], int(column.max(initial=OPEN)))
+        largest[0] = max(largest[0], *(int(batch.ints(index).max(initial=OPEN)) for index in (0, 1)))
 
-    lock = threading.Lock()
-    _run(source, [_Task(query, take, lock) for query in time_queries(source)], threads, None)
+    query = nvtx_time_query(source)
+    if query is not None:
+        _run(source, [_Task(query, take, threading.Lock())], threads, None)
     return largest[0]
 
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder import TraceBuilder
-
 from nsys_digest.cli import main
 
 Argument = str | Path

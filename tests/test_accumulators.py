@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -64,15 +63,16 @@ def test_firsts_keep_the_smallest() -> None:
     assert firsts.values(2)[0] == 2**63 - 1
 
 
-@pytest.mark.parametrize(("seal_at", "slice_size"), [(1, 4), (7, 8), (50, 4), (1 << 18, 1 << 19)])
-def test_streaming_union_is_the_union(seal_at: int, slice_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However the rows are cut into runs and slices, every nanosecond of every group is there once."""
+@pytest.mark.parametrize(("seal_at", "window"), [(1, 1), (7, 8), (50, 4), (1 << 17, 1 << 17)])
+def test_streaming_union_is_the_union(seal_at: int, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the rows are cut into runs and windows, every nanosecond of every group is there, in order of time."""
     monkeypatch.setattr(accumulators, "_SEAL_AT", seal_at)
-    monkeypatch.setattr(accumulators, "_SLICE", slice_size)
+    monkeypatch.setattr(accumulators, "_WINDOW", window)
+    monkeypatch.setattr(accumulators, "_SAMPLES_PER_WINDOW", min(window, 2))
     rng = random.Random(seal_at)
     for _ in range(60):
         union = StreamingUnion()
-        expected: Counter[tuple[int, int]] = Counter()
+        expected: set[tuple[int, int]] = set()
         for _ in range(rng.randint(0, 8)):
             size = rng.randint(1, 9)
             starts = [rng.randint(-60, 60) for _ in range(size)]
@@ -80,22 +80,13 @@ def test_streaming_union_is_the_union(seal_at: int, slice_size: int, monkeypatch
             groups = [rng.choice([0, 0, 0, 1, 2, 9]) for _ in range(size)]
             union.add(ints(*starts), ints(*ends), ints(*groups))
             for start, end, group in zip(starts, ends, groups, strict=True):
-                expected.update({(group, tick): 1 for tick in range(start, end)})
-        got: Counter[tuple[int, int]] = Counter()
-        last = (-1, -(2**60))
-        for piece in union.pieces():
+                expected.update((group, tick) for tick in range(start, end))
+        got: set[tuple[int, int]] = set()
+        reached = -(2**60)
+        for piece in union.take_windows():
+            assert int(piece.start_ns.min()) >= reached
+            reached = int(piece.end_ns.max())
             for start, end, group in zip(*(column.tolist() for column in piece), strict=True):
-                assert (group, start) >= last
-                last = (group, end)
                 got.update((group, tick) for tick in range(start, end))
-        assert got == Counter(dict.fromkeys(expected, 1))
-
-
-def test_regrouped_union_merges_groups_of_one_name() -> None:
-    # group 0  █████            named 1
-    # group 1      █████        named 0
-    # group 2    █████          named 1, overlaps group 0
-    union = StreamingUnion()
-    union.add(ints(0, 4, 2), ints(5, 9, 7), ints(0, 1, 2))
-    pieces = [tuple(column.tolist() for column in piece) for piece in union.regrouped(ints(1, 0, 1)).pieces()]
-    assert pieces == [([4, 0], [9, 7], [0, 1])]
+        assert got == expected
+        assert list(union.take_windows()) == []

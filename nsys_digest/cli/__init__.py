@@ -54,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; see docs/cli.md."""
     # Idle BLAS threads cost 60 ms of start-up, and nothing here multiplies matrices; numpy reads this on import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Arrow's own pool keeps what is freed; with the system's, peak memory is a tenth less.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments))
     except DigestError as error:

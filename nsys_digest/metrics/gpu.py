@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nsys_digest.collect import GpuCollector
-from nsys_digest.intervals import Intervals, empty, union
+from nsys_digest.intervals import GroupedIntervals, Int64s, Intervals, empty, grouped_union, union
 from nsys_digest.model import KINDS, Device, Stream
 from nsys_digest.schema.capture import CaptureFacts, GpuFact, guess_gpu
 from nsys_digest.schema.tables import known_process_of, process_of
@@ -38,46 +38,71 @@ class GpuTime:
 
 
 def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
-    """Add up GPU activity.
+    """Add up GPU activity; takes the unions out of the collector.
 
     A device is a CUDA ordinal. Where the export maps ordinals to GPUs process by process, one ordinal that means
     different GPUs (CUDA_VISIBLE_DEVICES) becomes one device each, told apart by uuid.
     """
     table = _DeviceTable(facts)
-    unions = _unions_by_kind(gpu, table)
-    busy = {key: _merged(list(by_kind.values())) for key, by_kind in unions.items()}
-    rows = _rows_by_stream(gpu, table)
+    places = [gpu.stream_of(place) for place in range(gpu.place_count)]
+    keys: dict[_Key, int] = {}
+    device_of = np.array(
+        [keys.setdefault(table.key(process, device), len(keys)) for process, device, _, _ in places], np.int64
+    )
+    times = _Times(gpu, device_of, len(keys))
+    for window in gpu.unions.take_windows():
+        times.add(window)
+    rows = _rows_by_stream(gpu, places, times.by_place.tolist(), device_of.tolist())
     devices = tuple(
-        _device(key, table, rows.get(key, []), unions.get(key, {}), busy.get(key, empty()))
+        _device(key, table, rows[keys[key]], times.spans[keys[key]], times.by_device_and_kind[keys[key]].tolist())
+        if key in keys
+        else _device(key, table, [], _NO_SPAN, [0] * len(KINDS))
         for key in sorted(table.keys())
     )
-    whole = _merged(list(busy.values()))
-    return GpuTime(whole, _span_ns(whole), devices, table.guessed(), table.shared())
+    busy = union(*(np.concatenate(column) for column in zip(*times.busy, strict=True))) if times.busy else empty()
+    span_ns = int(busy.end_ns[-1] - busy.start_ns[0]) if busy.start_ns.size else None
+    return GpuTime(busy, span_ns, devices, table.guessed(), table.shared())
 
 
-def _span_ns(merged: Intervals) -> int | None:
-    return int(merged.end_ns[-1] - merged.start_ns[0]) if merged.start_ns.size else None
+@dataclass(slots=True)
+class _Span:
+    """Busy time of a device, and its first start and last end; both None without activity."""
+
+    busy_ns: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
 
 
-def _unions_by_kind(gpu: GpuCollector, table: _DeviceTable) -> dict[_Key, dict[int, Intervals]]:
-    """Return the union of each kind on each device, over all its processes."""
-    parts: defaultdict[_Key, defaultdict[int, list[Intervals]]] = defaultdict(lambda: defaultdict(list))
-    for piece in gpu.device_unions.pieces():
-        edges = np.concatenate(([0], np.flatnonzero(np.diff(piece.group)) + 1, [piece.group.size])).tolist()
-        for low, high in pairwise(edges):
+_NO_SPAN = _Span()
+
+
+class _Times:
+    """Lengths of unions, added up window by window."""
+
+    def __init__(self, gpu: GpuCollector, device_of: Int64s, devices: int) -> None:
+        pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
+        self._place = pairs[:, 1]
+        self._device_and_kind = device_of[self._place] * len(KINDS) + pairs[:, 0]
+        self.by_place = np.zeros(device_of.size, np.int64)
+        self.by_device_and_kind = np.zeros((devices, len(KINDS)), np.int64)
+        self.spans = [_Span() for _ in range(devices)]
+        self.busy: list[Intervals] = []
+
+    def add(self, window: GroupedIntervals) -> None:
+        """Merge a window by stream, by kind on each device, by device, and over all devices."""
+        streams = grouped_union(window.start_ns, window.end_ns, self._place[window.group])
+        np.add.at(self.by_place, streams.group, streams.end_ns - streams.start_ns)
+        kinds = grouped_union(window.start_ns, window.end_ns, self._device_and_kind[window.group])
+        np.add.at(self.by_device_and_kind.reshape(-1), kinds.group, kinds.end_ns - kinds.start_ns)
+        devices = grouped_union(kinds.start_ns, kinds.end_ns, kinds.group // len(KINDS))
+        edges = np.searchsorted(devices.group, np.arange(len(self.spans) + 1)).tolist()
+        for span, (low, high) in zip(self.spans, pairwise(edges), strict=True):
             if high > low:
-                kind, owner = gpu.device_groups.pairs[int(piece.group[low])]
-                cut = Intervals(piece.start_ns[low:high], piece.end_ns[low:high])
-                parts[table.key(*gpu.device_of(owner))][kind].append(cut)
-    return {key: {kind: _merged(cuts) for kind, cuts in by_kind.items()} for key, by_kind in parts.items()}
-
-
-def _merged(parts: list[Intervals]) -> Intervals:
-    if not parts:
-        return empty()
-    if len(parts) == 1:
-        return union(*parts[0])
-    return union(np.concatenate([part.start_ns for part in parts]), np.concatenate([part.end_ns for part in parts]))
+                start_ns, end_ns = devices.start_ns[low:high], devices.end_ns[low:high]
+                span.busy_ns += int((end_ns - start_ns).sum())
+                span.first_ns = int(start_ns[0]) if span.first_ns is None else span.first_ns
+                span.last_ns = int(end_ns[-1])
+        self.busy.append(union(devices.start_ns, devices.end_ns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,39 +117,36 @@ class _StreamRows:
     sums_ns: list[int]
 
 
-def _rows_by_stream(gpu: GpuCollector, table: _DeviceTable) -> dict[_Key, list[_StreamRows]]:
+def _rows_by_stream(
+    gpu: GpuCollector, places: list[tuple[int, int, int, int]], busy_ns: list[int], device_of: list[int]
+) -> defaultdict[int, list[_StreamRows]]:
     """Return the totals of each stream of each device, ordered by process, context and stream."""
-    busy_ns = np.zeros(gpu.place_count, np.int64)
-    for piece in gpu.stream_unions.pieces():
-        np.add.at(busy_ns, piece.group, piece.end_ns - piece.start_ns)
-    rows: defaultdict[_Key, list[_StreamRows]] = defaultdict(list)
-    by_place: list[_StreamRows] = []
-    for place, busy in enumerate(busy_ns.tolist()):
-        process, device, context, stream = gpu.stream_of(place)
-        row = _StreamRows(process, context, stream, busy, [0] * len(KINDS), [0] * len(KINDS))
-        rows[table.key(process, device)].append(row)
-        by_place.append(row)
+    streams = [
+        _StreamRows(process, context, stream, busy, [0] * len(KINDS), [0] * len(KINDS))
+        for (process, _, context, stream), busy in zip(places, busy_ns, strict=True)
+    ]
     length = len(gpu.groups)
     totals = zip(gpu.groups.pairs, gpu.totals.count(length).tolist(), gpu.totals.sum(length).tolist(), strict=True)
     for (kind, place), count, sum_ns in totals:
-        by_place[place].counts[kind], by_place[place].sums_ns[kind] = count, sum_ns
-    return {
-        key: sorted(streams, key=lambda row: (row.process, row.context, row.stream)) for key, streams in rows.items()
-    }
+        streams[place].counts[kind], streams[place].sums_ns[kind] = count, sum_ns
+    rows: defaultdict[int, list[_StreamRows]] = defaultdict(list)
+    for device, stream in sorted(
+        zip(device_of, streams, strict=True), key=lambda item: (item[1].process, item[1].context, item[1].stream)
+    ):
+        rows[device].append(stream)
+    return rows
 
 
-def _device(
-    key: _Key, table: _DeviceTable, rows: list[_StreamRows], unions: dict[int, Intervals], busy: Intervals
-) -> Device:
+def _device(key: _Key, table: _DeviceTable, rows: list[_StreamRows], span: _Span, union_ns: list[int]) -> Device:
     gpu = table.gpu(key)
-    span_ns = _span_ns(busy)
+    span_ns = None if span.first_ns is None or span.last_ns is None else span.last_ns - span.first_ns
     return Device(
         device=key[0],
         name=gpu.name if gpu else None,
         uuid=gpu.uuid if gpu else None,
         span_ns=span_ns,
-        busy_ns=None if span_ns is None else busy.total_ns,
-        union_ns={name: unions.get(kind, empty()).total_ns for kind, name in enumerate(KINDS)},
+        busy_ns=None if span_ns is None else span.busy_ns,
+        union_ns=dict(zip(KINDS, union_ns, strict=True)),
         sum_ns={name: sum(row.sums_ns[kind] for row in rows) for kind, name in enumerate(KINDS)},
         count={name: sum(row.counts[kind] for row in rows) for kind, name in enumerate(KINDS)},
         streams=tuple(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
 from nsys_digest.collect import NvtxCollector
-from nsys_digest.intervals import Coverage, GroupedIntervals, Int64s, Intervals
+from nsys_digest.intervals import Coverage, Intervals, grouped_union
 from nsys_digest.model import DispatchMark, NvtxRange
 
 
 def nvtx_ranges(nvtx: NvtxCollector | None, busy: Intervals) -> dict[str, NvtxRange]:
-    """Return the ranges of each ``domain:name``, in order of first start, then by name."""
+    """Return the ranges of each ``domain:name``, in order of first start; takes the unions out of the collector."""
     if nvtx is None or not len(nvtx.groups):
         return {}
     length = len(nvtx.groups)
@@ -25,22 +24,14 @@ def nvtx_ranges(nvtx: NvtxCollector | None, busy: Intervals) -> dict[str, NvtxRa
     first_ns = np.full(len(ids), np.iinfo(np.int64).max)
     np.minimum.at(first_ns, name_of, nvtx.firsts.values(length))
     coverage = Coverage(busy)
-    for piece in _by_name(nvtx, name_of, len(ids)):
-        np.add.at(union_ns, piece.group, piece.end_ns - piece.start_ns)
-        np.add.at(overlap_ns, piece.group, coverage.within(piece.start_ns, piece.end_ns))
+    for window in nvtx.unions.take_windows():
+        merged = grouped_union(window.start_ns, window.end_ns, name_of[window.group])
+        np.add.at(union_ns, merged.group, merged.end_ns - merged.start_ns)
+        np.add.at(overlap_ns, merged.group, coverage.within(merged.start_ns, merged.end_ns))
     names = list(ids)
     order = sorted(range(len(names)), key=lambda index: (int(first_ns[index]), names[index]))
     columns = (count.tolist(), sum_ns.tolist(), union_ns.tolist(), overlap_ns.tolist())
     return {names[index]: NvtxRange(*(column[index] for column in columns)) for index in order}
-
-
-def _by_name(nvtx: NvtxCollector, name_of: Int64s, names: int) -> Iterator[GroupedIntervals]:
-    """Yield the union of each name; equal names of several processes' domains are merged first."""
-    if names < name_of.size:
-        yield from nvtx.unions.regrouped(name_of).pieces()
-    else:
-        for piece in nvtx.unions.pieces():
-            yield piece._replace(group=name_of[piece.group])
 
 
 def dispatch_timeline(nvtx: NvtxCollector | None) -> tuple[DispatchMark, ...]:

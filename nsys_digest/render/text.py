@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 from rich import box
 from rich.console import Console
@@ -13,6 +14,7 @@ from nsys_digest.render.escape import one_line
 from nsys_digest.render.report import Bar, Block, Report
 
 _BAR_CELLS = 40
+_ORDER = re.compile(r"^( *)::", re.MULTILINE)
 
 
 def render(report: Report, *, width: int, color: bool) -> str:
@@ -51,7 +53,8 @@ def render(report: Report, *, width: int, color: bool) -> str:
     if report.notes:
         console.print()
         console.print(Text(one_line(report.notes), style="dim"))
-    return out.getvalue()
+    # A line that begins with two colons is an order to the log of a GitHub Actions step.
+    return _ORDER.sub(r"\1\\x3a:", out.getvalue())
 
 
 def _bar(bar: Bar, labels: int) -> Text:

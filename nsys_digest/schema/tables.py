@@ -145,9 +145,10 @@ def event_tables(source: Source) -> list[str]:
     return [table for name in names if (table := find_table(source, name)) is not None]
 
 
-def time_queries(source: Source) -> list[Query]:
-    """Return start and end of every row of the tables that bound the trace in time."""
-    return [Query(table, (Column("start", OPEN), Column("end", OPEN))) for table in event_tables(source)]
+def nvtx_time_query(source: Source) -> Query | None:
+    """Return start and end of every NVTX event; None without a table."""
+    table = find_table(source, NVTX)
+    return None if table is None else Query(table, (Column("start", OPEN), Column("end", OPEN)))
 
 
 def missing_columns(source: Source) -> dict[str, list[str]]:

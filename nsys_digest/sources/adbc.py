@@ -7,6 +7,7 @@ file again with the standard library, which then knows whether anything is reall
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from nsys_digest.intervals import Int64s
 
 BATCH_ROWS = 16_384
+_MANY_TEXTS = 256
 
 
 class ReaderUnfitError(Exception):
@@ -51,14 +53,26 @@ class ArrowBatch:
         # not to_numpy(): that imports pandas where it is installed (github.com/apache/arrow/issues/34994)
         return np.frombuffer(column.buffers()[1], np.int64, len(column), column.offset * 8)
 
-    def texts(self, index: int) -> tuple[Int64s, list[str]]:
+    def texts(self, index: int, cut: re.Pattern[str] | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column by its distinct values."""
         column = self._batch.column(index)
         if str(column.type) not in ("string", "binary") or column.null_count:
             raise ReaderUnfitError(f"column {index} came as {column.type} with {column.null_count} nulls")
-        encoded = column.dictionary_encode()
-        codes = np.frombuffer(encoded.indices.buffers()[1], np.int32, len(encoded), encoded.indices.offset * 4)
-        return codes.astype(np.int64), _decoded(encoded.dictionary)
+        codes, dictionary = _encoded(column)
+        if cut is None or len(dictionary) < _MANY_TEXTS or str(column.type) != "string":
+            values = _decoded(dictionary)
+            return codes, values if cut is None else [cut.sub("", value) for value in values]
+        # Thousands of serial numbers a batch: RE2 takes them off before any becomes a Python string.
+        from pyarrow import compute
+
+        cut_codes, dictionary = _encoded(compute.replace_substring_regex(dictionary, cut.pattern, ""))
+        return cut_codes[codes], _decoded(dictionary)
+
+
+def _encoded(column: Any) -> tuple[Int64s, Any]:
+    encoded = column.dictionary_encode()
+    codes = np.frombuffer(encoded.indices.buffers()[1], np.int32, len(encoded), encoded.indices.offset * 4)
+    return codes.astype(np.int64), encoded.dictionary
 
 
 def _decoded(dictionary: Any) -> list[str]:

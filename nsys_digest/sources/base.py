@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +48,12 @@ class Batch(Protocol):
         """Return an integer column: int64, shape (n,), valid until the next batch is asked for."""
         ...
 
-    def texts(self, index: int) -> tuple[Int64s, list[str]]:
-        """Return a text column as (codes, values): row i holds ``values[codes[i]]``; not valid UTF-8 is replaced."""
+    def texts(self, index: int, cut: re.Pattern[str] | None = None) -> tuple[Int64s, list[str]]:
+        """Return a text column as (codes, values): row i holds ``values[codes[i]]``; not valid UTF-8 is replaced.
+
+        What ``cut`` matches is taken off each text; the values may then repeat. The pattern must mean the same to
+        Python and to RE2.
+        """
         ...
 
 

@@ -22,6 +22,7 @@ from nsys_digest.sources.base import Batch, Column, Part, Query, Reader, Value
 _MAGIC = b"SQLite format 3\0"
 _LFS_MAGIC = b"version https://git-lfs"
 _REPORT_SUFFIXES = {".nsys-rep", ".qdrep"}
+_HEADER_BYTES = 100
 _SPARSE = 8
 _STRINGS_AT_ONCE = 500
 _EDGE_ROWS = 1000
@@ -58,7 +59,7 @@ def _checked_header(path: Path) -> bytes:
         if not stat.S_ISREG(mode):
             raise TraceUnreadable(f"{path}: this is not a regular file; SQLite needs one, so save it to disk first")
         with path.open("rb") as file:
-            header = file.read(200)
+            header = file.read(_HEADER_BYTES)
         size = path.stat().st_size
     except FileNotFoundError:
         raise TraceUnreadable(f"{path}: no such file; check the path") from None
@@ -82,7 +83,7 @@ def _checked_header(path: Path) -> bytes:
                 f"{path}: this is raw nsys data, not an export; make a report of it with QdstrmImporter, then an "
                 "export of that with: nsys export --type sqlite REPORT.nsys-rep"
             )
-        if not header[:100].strip(b"\0"):
+        if not header.strip(b"\0"):
             raise TraceUnreadable(
                 f"{path}: its header is all zeros, as an interrupted export leaves it; again: {export}"
             )
@@ -122,10 +123,12 @@ def _check_unmerged(path: Path, *, wal: bool) -> None:
 
 def _check_length(path: Path, header: bytes, size: int, export: str) -> None:
     """Compare the length with the header's page count, where that is valid (change counter 24 equals 92)."""
+    if len(header) < _HEADER_BYTES:
+        raise TraceUnreadable(f"{path}: the file is cut short, to {size} bytes; copy or export it again: {export}")
     page_size = int.from_bytes(header[16:18], "big")
     page_size = 65536 if page_size == 1 else page_size
     pages = int.from_bytes(header[28:32], "big")
-    if len(header) >= 100 and header[24:28] == header[92:96] and size < pages * page_size:
+    if header[24:28] == header[92:96] and size < pages * page_size:
         raise TraceUnreadable(
             f"{path}: the file is cut short: its header says {pages * page_size} bytes, it has {size}; copy or "
             f"export it again: {export}"

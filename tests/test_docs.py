@@ -1,0 +1,376 @@
+"""The documentation against the program: nothing missing, nothing that is not there, every example run."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import nsys_digest
+from nsys_digest.cli import app
+from nsys_digest.errors import ERRORS
+from nsys_digest.metrics.warnings import CODES
+from support import ROOT, call
+
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "fixtures" / "README.md", *DOCS]
+STATUSES = {0, 1, 2, 3, 4, 5, 6, 130}
+OMITTED = "…"
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A block of code in a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return where it stands."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+@cache
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+@cache
+def prose_of(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return FENCE.sub("", text_of(page))
+
+
+def examples(*languages: str) -> list[Example]:
+    return [
+        Example(page, text_of(page).count("\n", 0, match.start()) + 1, match[1], match[2])
+        for page in PAGES
+        for match in FENCE.finditer(text_of(page))
+        if match[1] in languages
+    ]
+
+
+def section(page: Path, title: str) -> str:
+    """Return what stands under a heading of level 2, up to the next one."""
+    parts = re.split(r"^## (.+)$", text_of(page), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[title]
+
+
+def table(text: str) -> list[list[str]]:
+    """Return the cells of every table row in a text, heads included."""
+    rows = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("|--")]
+    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+
+
+def commands() -> dict[str, Any]:
+    """Return the commands of the program by name, the program itself as the empty name."""
+    program: Any = typer.main.get_command(app)
+    return {"": program, **program.commands}
+
+
+def options_of(command: Any) -> set[str]:
+    return {option for parameter in command.params for option in parameter.opts if option.startswith("-")} | {
+        "-h",
+        "--help",
+    }
+
+
+def nsys_digest_commands() -> Iterator[tuple[str, list[str]]]:
+    """Yield (where, words) of every use of the command line that the pages show, without pipes and redirections."""
+    for page in PAGES:
+        for line in [*text_of(page).splitlines(), *SPAN.findall(prose_of(page))]:
+            for match in re.finditer(r"(?<![\w./-])nsys-digest ([^`|>;]+)", line.removeprefix("$ ")):
+                if line.startswith(("$ ", "nsys-digest ", "- run: ", "for ")):
+                    yield f"{page.name}: {line}", shlex.split(match[1], comments=True)
+
+
+def ids(value: object) -> str:
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else str(value)
+
+
+def test_every_command_has_a_section() -> None:
+    titles = {
+        title.removeprefix("nsys-digest").strip()
+        for title in re.findall(r"^## (nsys-digest.*)$", text_of(ROOT / "docs" / "cli.md"), re.MULTILINE)
+    }
+    assert titles == set(commands())
+    for name in commands():
+        assert f"`nsys-digest {name}".strip() in text_of(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("name", commands())
+def test_the_options_of_a_command_are_those_of_its_table(name: str) -> None:
+    rows = table(section(ROOT / "docs" / "cli.md", f"nsys-digest {name}".strip()))
+    told = {span.split()[0] for row in rows for span in SPAN.findall(row[0])}
+    assert told == options_of(commands()[name])
+
+
+@pytest.mark.parametrize("name", commands())
+def test_the_defaults_are_those_of_the_program(name: str) -> None:
+    rows = table(section(ROOT / "docs" / "cli.md", f"nsys-digest {name}".strip()))
+    told = {span.split()[0]: row[1].strip("`") for row in rows for span in SPAN.findall(row[0])}
+    for parameter in commands()[name].params:
+        default = getattr(parameter, "default", None)
+        if isinstance(default, str | int) and not isinstance(default, bool):
+            assert told[parameter.opts[0]] == str(default), parameter.name
+        for choice in getattr(parameter.type, "choices", []):
+            assert f"`{getattr(choice, 'value', choice)}`" in " ".join(map(" ".join, rows)), parameter.name
+
+
+def test_every_use_of_the_command_line_is_one_that_exists() -> None:
+    uses = list(nsys_digest_commands())
+    assert len(uses) > 20
+    for where, words in uses:
+        name = words[0] if words and not words[0].startswith("-") else ""
+        assert name in commands() or name.isupper(), where
+        known = options_of(commands().get(name, commands()[""]))
+        used = {word.partition("=")[0] for word in words if re.match(r"-{1,2}[a-z]", word)}
+        assert used <= known, where
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_options_in_the_prose_exist(page: Path) -> None:
+    known = set().union(*map(options_of, commands().values()))
+    named = {span.split()[0] for span in SPAN.findall(prose_of(page)) if span.startswith("-")}
+    assert named <= known
+
+
+def test_exit_statuses() -> None:
+    rows = {int(cells[0]): cells[1] for cells in table(section(ROOT / "docs" / "cli.md", "Exit statuses"))[1:]}
+    assert set(rows) == STATUSES
+    reserved = {status for status, meaning in rows.items() if meaning.startswith("reserved")}
+    assert reserved == STATUSES - {0, 1, 130} - {error.exit_status for error in ERRORS}
+
+
+def messages(title: str) -> dict[str, str]:
+    """Return the entries of a section of docs/messages.md by code."""
+    parts = re.split(r"^### `(.+)`$", section(ROOT / "docs" / "messages.md", title), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_every_code_has_an_entry() -> None:
+    assert list(messages("Warnings")) == list(CODES)
+    assert list(messages("Errors")) == [*(error.code for error in ERRORS), "interrupted"]
+    for code, entry in (messages("Warnings") | messages("Errors")).items():
+        assert [
+            re.findall(rf"^- \*\*{part}:\*\* \S", entry, re.MULTILINE) for part in ("Meaning", "Cause", "Cure")
+        ] == [
+            ["- **Meaning:** " + entry.partition("**Meaning:** ")[2][0]],
+            ["- **Cause:** " + entry.partition("**Cause:** ")[2][0]],
+            ["- **Cure:** " + entry.partition("**Cure:** ")[2][0]],
+        ], code
+
+
+def test_every_error_tells_its_status_and_class() -> None:
+    entries = messages("Errors")
+    for error in ERRORS:
+        assert f"Exit status {error.exit_status}, class `{error.__name__}`." in entries[error.code]
+    assert "Exit status 130." in entries["interrupted"]
+
+
+def properties(schema: dict[str, Any], root: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (path, type) of every property of a JSON Schema, at all levels."""
+    if "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+    for name, child in schema.get("properties", {}).items():
+        here = f"{path}.{name}" if path else name
+        whole = root["$defs"][child["$ref"].rpartition("/")[2]] if "$ref" in child else child
+        kinds = whole.get("type", "string")
+        yield here, kinds if isinstance(kinds, str) else " or ".join(kinds)
+        yield from properties(child, root, here)
+    if isinstance(schema.get("items"), dict):
+        yield from properties(schema["items"], root, f"{path}[]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from properties(schema["additionalProperties"], root, f"{path}.NAME")
+
+
+def test_every_key_of_the_document_is_told_with_its_type() -> None:
+    schema = nsys_digest.json_schema()
+    rows = table(section(ROOT / "docs" / "json.md", "Keys"))
+    told = {path: cells[1] for cells in rows if len(cells) == 4 for path in SPAN.findall(cells[0])}
+    assert told == dict(properties(schema, schema))
+
+
+def test_the_versions_are_told() -> None:
+    version = nsys_digest.summarize(ROOT / "fixtures" / "traces" / "nogpu.sqlite").schema_version
+    assert f"`schema_version` is `{version}`" in section(ROOT / "docs" / "json.md", "Versions")
+    assert f"## [{nsys_digest.__version__}]" in text_of(ROOT / "CHANGELOG.md")
+
+
+def test_every_key_of_an_inspection_is_told() -> None:
+    found = nsys_digest.inspect(ROOT / "fixtures" / "traces" / "nogpu.sqlite").to_dict()
+    rows = table(section(ROOT / "docs" / "json.md", "The document of inspect"))
+    assert [key for cells in rows for key in SPAN.findall(cells[0])] == list(found)
+
+
+def test_every_public_name_is_told() -> None:
+    spans = " ".join(SPAN.findall(prose_of(ROOT / "docs" / "library.md")))
+    for name in nsys_digest.__all__:
+        assert re.search(rf"(?<!\w){name}(?!\w)", spans), name
+
+
+def test_every_error_class_is_told_with_its_code() -> None:
+    rows = table(section(ROOT / "docs" / "library.md", "Errors"))
+    assert [cells[:2] for cells in rows[2:]] == [[f"`{error.__name__}`", f"`{error.code}`"] for error in ERRORS]
+
+
+def test_the_layers_are_those_of_the_architecture() -> None:
+    from test_architecture import LAYERS
+
+    rows = table(section(ROOT / "docs" / "how-it-works.md", "Layers"))[1:]
+    told = [set(SPAN.findall(cells[0])) for cells in rows]
+    assert told == LAYERS
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(prose_of(page)):
+        if "://" in link:
+            continue
+        name, _, place = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.is_relative_to(ROOT.resolve()), link
+        assert target.exists(), link
+        if place:
+            headings = re.findall(r"^#+ (.+)$", prose_of(target), re.MULTILINE)
+            assert place in {anchor(heading) for heading in headings}, link
+
+
+def test_every_page_is_linked_from_the_first() -> None:
+    linked = {(ROOT / link).resolve() for link in LINK.findall(prose_of(ROOT / "README.md")) if "://" not in link}
+    assert {page.resolve() for page in PAGES[1:]} <= linked | {ROOT.resolve() / "README.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids)
+def test_files_named_in_the_prose_exist(page: Path) -> None:
+    for span in SPAN.findall(prose_of(page)):
+        if re.fullmatch(r"(nsys_digest|tests|fixtures|docs)/[\w./-]+", span):
+            assert (ROOT / span).exists(), span
+
+
+def test_every_fixture_is_described() -> None:
+    told = [
+        name for cells in table(section(ROOT / "fixtures" / "README.md", "traces")) for name in SPAN.findall(cells[0])
+    ]
+    assert sorted(told) == sorted(path.stem for path in (ROOT / "fixtures" / "traces").glob("*.sqlite"))
+
+
+def test_the_first_command_for_the_tests_stands_alone() -> None:
+    found = re.search(r"python -m pytest[^`\n]*", text_of(ROOT / "README.md"))
+    assert found is not None
+    assert found[0] == "python -m pytest"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder that has the fixtures and that examples may write into."""
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return tmp_path
+
+
+def run(line: str) -> str:
+    """Run a use of the command line in this process, through jq where the line says so; return what a user sees."""
+    words = shlex.split(line)
+    assert words[0] == "nsys-digest"
+    pipe = words.index("|") if "|" in words else None
+    own = words[1:pipe]
+    if ">" in own:
+        own = own[: own.index(">")]
+    ran = call(*own)
+    assert ran.status == 0, ran
+    if pipe is None:
+        return ran.err + ran.out
+    json.loads(ran.out)
+    assert words[pipe + 1] == "jq"
+    if shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+    done = subprocess.run(words[pipe + 1 :], input=ran.out, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done
+    return ran.err + done.stdout
+
+
+def lines_of(text: str, *, numbers: bool) -> list[str]:
+    """Return lines without blanks at their ends; versions of jq write one number differently."""
+    if numbers:
+        text = NUMBER.sub(lambda match: f"{float(match[0]):.9g}", text)
+    return [line.rstrip() for line in text.rstrip("\n").split("\n")]
+
+
+def assert_shown(shown: list[str], printed: list[str], where: str) -> None:
+    """Compare what a page shows with what was printed; a line of dots stands for any lines."""
+    at, anywhere = 0, False
+    for line in shown:
+        if line == OMITTED:
+            anywhere = True
+            continue
+        found = printed.index(line, at) if anywhere and line in printed[at:] else at
+        assert found < len(printed), f"{where}: {line!r} was not printed"
+        assert printed[found] == line, where
+        at, anywhere = found + 1, False
+    assert anywhere or at == len(printed), f"{where}: more was printed: {printed[at:]}"
+
+
+@pytest.mark.parametrize("example", examples("console"), ids=str)
+def test_examples_show_what_is_printed(example: Example, folder: Path) -> None:
+    for use in re.split(r"^\$ ", example.text, flags=re.MULTILINE)[1:]:
+        line, _, shown = use.partition("\n")
+        piped = " | " in line
+        # a page shows what a terminal gets, which is text
+        on_terminal = not piped and "--format" not in line and not shown.startswith("{")
+        printed = run(line + " --format text" if on_terminal else line)
+        assert_shown(lines_of(shown, numbers=piped), lines_of(printed, numbers=piped), str(example))
+    assert folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("example", "line"),
+    [
+        pytest.param(example, line, id=f"{example} {line}")
+        for example in examples("sh")
+        for line in example.text.splitlines()
+        if line.startswith(("nsys-digest schema", "nsys-digest")) and ("fixtures/" in line or " schema" in line)
+    ],
+)
+def test_shell_examples_run(example: Example, line: str, folder: Path) -> None:
+    assert run(line), example
+    output = re.search(r"(?:-o|--output) (\S+)", line)
+    assert output is None or (folder / output[1]).stat().st_size
+
+
+@pytest.mark.parametrize("example", examples("python"), ids=str)
+def test_python_examples_run(example: Example, folder: Path) -> None:
+    exec(compile(example.text, str(example), "exec"), {"__name__": "example"})
+    assert folder.exists()
+
+
+@pytest.mark.parametrize("example", examples("pycon"), ids=str)
+def test_python_sessions_show_what_is_printed(example: Example, folder: Path) -> None:
+    session = doctest.DocTestParser().get_doctest(example.text, {}, str(example), str(example.page), example.line)
+    report: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(session, out=report.append)
+    assert not report, "".join(report)
+    assert folder.exists()

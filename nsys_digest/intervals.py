@@ -94,6 +94,19 @@ def grouped_union(start_ns: Int64s, end_ns: Int64s, group: Int64s) -> GroupedInt
     )
 
 
+def joined(pieces: list[Intervals]) -> Intervals:
+    """Put merged sets that follow each other in time into one, and empty the list; touching neighbours join."""
+    if not pieces:
+        return empty()
+    start_ns = np.concatenate([piece.start_ns for piece in pieces])
+    end_ns = np.concatenate([piece.end_ns for piece in pieces])
+    pieces.clear()
+    opens = start_ns[1:] > end_ns[:-1]
+    if opens.all():
+        return Intervals(start_ns, end_ns)
+    return Intervals(start_ns[np.concatenate(([True], opens))], end_ns[np.concatenate((opens, [True]))])
+
+
 class Coverage:
     """How much of a merged set lies before a time, and hence within any interval."""
 

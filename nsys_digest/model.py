@@ -106,9 +106,12 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process with at least one row; ``rows`` counts them by kind (the GPU kinds, api, nvtx)."""
+    """A process with at least one row; ``rows`` counts them by kind (the GPU kinds, api, nvtx).
 
-    pid: int
+    ``pid`` is None for rows of an export that does not name the process.
+    """
+
+    pid: int | None
     name: str | None
     rows: Mapping[str, int]
 

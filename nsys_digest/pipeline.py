@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from nsys_digest import __version__
+from nsys_digest.collect.nvtx import NvtxOptions
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.inspection import Inspection, inspect_source
 from nsys_digest.metrics.capture import capture, rows_by_process
@@ -17,7 +20,7 @@ from nsys_digest.metrics.nvtx import dispatch_counts, dispatch_timeline, nvtx_ra
 from nsys_digest.metrics.warnings import warnings
 from nsys_digest.model import Digest
 from nsys_digest.scan import Progress, Scanned, default_threads, scan
-from nsys_digest.schema.capture import read_capture
+from nsys_digest.schema.capture import CaptureFacts, read_capture
 from nsys_digest.schema.tables import STRINGS, check_is_trace, missing_columns
 from nsys_digest.schema_file import digest_schema_text
 from nsys_digest.sources.adbc import ReaderUnfitError
@@ -26,6 +29,7 @@ from nsys_digest.sources.sqlite import SqliteSource, open_sqlite
 
 DEFAULT_TOP = 20
 DEFAULT_DISPATCH_PREFIX = "CG_DISPATCH"
+DEFAULT_MAX_NVTX_NAMES = 100_000
 
 
 def summarize(
@@ -34,6 +38,7 @@ def summarize(
     top: int = DEFAULT_TOP,
     dispatch_prefix: str = DEFAULT_DISPATCH_PREFIX,
     raw_nvtx_names: bool = False,
+    max_nvtx_names: int = DEFAULT_MAX_NVTX_NAMES,
     threads: int | None = None,
     reader: Reader = "auto",
     progress: Progress | None = None,
@@ -45,6 +50,7 @@ def summarize(
         top: how many kernels ``top_kernels`` holds.
         dispatch_prefix: how the text of a dispatch mark begins.
         raw_nvtx_names: keep the serial numbers that PyTorch appends to range names.
+        max_nvtx_names: how many range names are kept apart; the rest, with least time, become one ``(other)``.
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
@@ -56,36 +62,44 @@ def summarize(
     """
     if top < 0:
         raise UsageInvalid(f"top is {top}; give 0 or more")
+    if max_nvtx_names < 1:
+        raise UsageInvalid(f"the number of NVTX names to keep is {max_nvtx_names}; give 1 or more")
     if threads is not None and not 1 <= threads <= 64:
         raise UsageInvalid(f"threads is {threads}; give 1 to 64")
     if not dispatch_prefix:
         raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
+    options = NvtxOptions(dispatch_prefix, raw_nvtx_names, max_nvtx_names)
     path = Path(trace)
-    source = _open(path, reader)
-    count = threads or default_threads(path.stat().st_size)
     try:
-        scanned = scan(
-            source, dispatch_prefix=dispatch_prefix, raw_nvtx_names=raw_nvtx_names, threads=count, progress=progress
-        )
+        return _summarize(path, reader, options, top, threads, progress)
     except ReaderUnfitError:
-        source.close()
-        source = _open(path, "stdlib")
-        scanned = scan(
-            source, dispatch_prefix=dispatch_prefix, raw_nvtx_names=raw_nvtx_names, threads=count, progress=progress
-        )
-    digest = _digest(source, scanned, top=top, dispatch_prefix=dispatch_prefix, raw_nvtx_names=raw_nvtx_names)
-    source.close()
-    return digest
+        return _summarize(path, "stdlib", options, top, threads, progress)
 
 
-def _open(path: Path, reader: Reader) -> SqliteSource:
+def _summarize(
+    path: Path, reader: Reader, options: NvtxOptions, top: int, threads: int | None, progress: Progress | None
+) -> Digest:
+    with _opened(path, reader) as source:
+        facts = read_capture(source)
+        count = threads or default_threads(path.stat().st_size)
+        scanned = scan(source, options, session_ns=facts.session_ns, threads=count, progress=progress)
+        return _digest(source, facts, scanned, options, top)
+
+
+@contextmanager
+def _opened(path: Path, reader: Reader) -> Iterator[SqliteSource]:
+    """Open a trace and close it again; after Ctrl-C it stays open, since a reader thread may still be inside it."""
     source = open_sqlite(path, reader)
-    check_is_trace(source)
-    return source
+    try:
+        check_is_trace(source)
+        yield source
+    except Exception:
+        source.close()
+        raise
+    source.close()
 
 
-def _digest(source: Source, scanned: Scanned, *, top: int, dispatch_prefix: str, raw_nvtx_names: bool) -> Digest:
-    facts = read_capture(source)
+def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, options: NvtxOptions, top: int) -> Digest:
     names = [*scanned.gpu.kernel_names.values, *(scanned.api.names.values if scanned.api else [])]
     strings = source.strings(STRINGS, names)
     gpu = gpu_time(scanned.gpu, facts)
@@ -103,7 +117,7 @@ def _digest(source: Source, scanned: Scanned, *, top: int, dispatch_prefix: str,
         dispatch=dispatch_counts(timeline),
         dispatch_timeline=timeline,
         top_kernels=kernels[:top],
-        capture=capture(facts, rows, dispatch_prefix=dispatch_prefix, raw_nvtx_names=raw_nvtx_names),
+        capture=capture(facts, rows, options),
         warnings=warnings(scanned, facts, gpu, rows, strings, missing_columns(source)),
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
@@ -118,11 +132,8 @@ def inspect(trace: str | os.PathLike[str]) -> Inspection:
         TraceUnreadable, NotATrace, TraceInUse: the file cannot be read.
 
     """
-    source = _open(Path(trace), "stdlib")
-    try:
+    with _opened(Path(trace), "stdlib") as source:
         return inspect_source(source)
-    finally:
-        source.close()
 
 
 def json_schema() -> dict[str, Any]:

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from nsys_digest.collect import ApiCollector, GpuCollector, NvtxCollector
+from nsys_digest.collect.api import ApiCollector
+from nsys_digest.collect.gpu import GpuCollector
+from nsys_digest.collect.nvtx import NvtxCollector, NvtxOptions
 from nsys_digest.schema.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query, nvtx_time_query
 from nsys_digest.sources.base import Batch, Part, Query, Source
 
@@ -30,11 +32,15 @@ _TICK_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What one pass collected; ``api`` and ``nvtx`` are None where the trace has no such table."""
+    """What one pass collected; ``api`` and ``nvtx`` are None where the trace has no such table.
+
+    ``name_count`` is the number of range names where that is beyond the limit, else None.
+    """
 
     gpu: GpuCollector
     api: ApiCollector | None
     nvtx: NvtxCollector | None
+    name_count: int | None
 
 
 def default_threads(byte_count: int) -> int:
@@ -43,9 +49,14 @@ def default_threads(byte_count: int) -> int:
 
 
 def scan(
-    source: Source, *, dispatch_prefix: str, raw_nvtx_names: bool, threads: int, progress: Progress | None = None
+    source: Source,
+    options: NvtxOptions,
+    *,
+    session_ns: int | None,
+    threads: int,
+    progress: Progress | None = None,
 ) -> Scanned:
-    """Read each event table once.
+    """Read each event table once; the NVTX table twice when it has more names than are kept.
 
     Raises:
         ReaderUnfitError: the source's fast reader cannot read this file.
@@ -66,12 +77,17 @@ def scan(
         tasks.append(_Task(query, api.add, threading.Lock()))
     query = nvtx_query(source)
     if query is not None:
-        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), dispatch_prefix, raw_names=raw_nvtx_names)
+        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns)
         tasks.append(_Task(query, nvtx.add, threading.Lock()))
     _run(source, tasks, threads, progress)
+    name_count = None
+    if query is not None and nvtx is not None and nvtx.ranking is not None:
+        name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names)
+        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept)
+        _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
     if nvtx is not None and nvtx.opened:
         nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, _last_nvtx(source, threads)))
-    return Scanned(gpu, api, nvtx)
+    return Scanned(gpu, api, nvtx, name_count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,18 +51,14 @@ _OPERATION = "start! end! deviceId! contextId! greenContextId>=2025.3 streamId! 
 _TABLES: dict[str, str] = {
     "StringIds": "id! value:TEXT!",
     "ProcessStreams": "globalPid! filenameId! contentId!",
-    "TARGET_INFO_SESSION_START_TIME>=2022.2": (
-        "utcEpochNs utcTime:TEXT localTime:TEXT systemClockNs>=2026.1"
-    ),
+    "TARGET_INFO_SESSION_START_TIME>=2022.2": ("utcEpochNs utcTime:TEXT localTime:TEXT systemClockNs>=2026.1"),
     "ANALYSIS_DETAILS>=2022.2": "globalVid! duration! startTime! stopTime!",
     "PROCESSES>=2022.2": "globalPid pid name:TEXT",
     "DIAGNOSTIC_EVENT>=2025.3": "timestamp! timestampType! source! severity! text:TEXT! globalPid",
     "PROFILER_OVERHEAD": (
         "start! end! globalTid correlationId<2022.2 nameId! returnValue!<2026.1 overheadType!>=2026.1"
     ),
-    "CUPTI_ACTIVITY_KIND_OVERHEAD>=2026.1": (
-        "start! end! eventClass! globalTid correlationId nameId overheadType!"
-    ),
+    "CUPTI_ACTIVITY_KIND_OVERHEAD>=2026.1": ("start! end! eventClass! globalTid correlationId nameId overheadType!"),
     NVTX: (
         "start! end eventType! rangeId category color text:TEXT globalTid endGlobalTid textId domainId "
         "uint64Value int64Value doubleValue:REAL uint32Value int32Value floatValue:REAL jsonTextId "
@@ -85,12 +81,8 @@ _TABLES: dict[str, str] = {
     MEMSET: _OPERATION + "value! bytes! graphNodeId memKind",
     GRAPH_TRACE + ">=2022.2": _OPERATION + "graphId! graphExecId!",
     SYNCHRONIZATION: _OPERATION + "deprecatedSyncType>=2025.3 syncType! eventId! eventSyncId>=2025.3",
-    "CUDA_GRAPH_EVENTS>=2025.3": (
-        "start! end! eventClass! globalTid nameId! graphId originalGraphId graphExecId"
-    ),
-    "CUDA_GRAPH_NODE_EVENTS>=2025.3": (
-        "start! end! eventClass! globalTid nameId! graphNodeId! originalGraphNodeId"
-    ),
+    "CUDA_GRAPH_EVENTS>=2025.3": ("start! end! eventClass! globalTid nameId! graphId originalGraphId graphExecId"),
+    "CUDA_GRAPH_NODE_EVENTS>=2025.3": ("start! end! eventClass! globalTid nameId! graphNodeId! originalGraphNodeId"),
     "ThreadNames": "nameId! priority globalTid",
     "TARGET_INFO_CUDA_GPU<2022.2": (
         "vmId! name:TEXT! pciBusId:TEXT globalMemoryBandwidth! globalMemorySize! constantMemorySize! "
@@ -586,9 +578,7 @@ class TraceBuilder:
             columns={"category": category_id},
         )
 
-    def thread_name(
-        self, name: str, *, process: int = 1, thread: int = 1, nvtx: bool = False, at: int = 0
-    ) -> Self:
+    def thread_name(self, name: str, *, process: int = 1, thread: int = 1, nvtx: bool = False, at: int = 0) -> Self:
         """Name a thread: a row of ThreadNames, or with `nvtx` an NVTX thread name row at a time."""
         if nvtx:
             return self._nvtx(
@@ -689,9 +679,7 @@ class TraceBuilder:
             {"id": number, "value": value} for number, value in self._strings.items()
         )
         for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
-            rows.setdefault(table, []).extend(
-                {"name": key, "value": value} for key, value in self._export_meta.items()
-            )
+            rows.setdefault(table, []).extend({"name": key, "value": value} for key, value in self._export_meta.items())
         for table, labels in _ENUMS.items():
             rows.setdefault(table, []).extend(
                 {"id": number, "name": name, "label": label} for number, (name, label) in labels.items()
@@ -719,9 +707,7 @@ class TraceBuilder:
                 connection.executescript(text)
         return path
 
-    def _write_table(
-        self, execute: Callable[[str, tuple[Value, ...]], object], table: str, events: list[Row]
-    ) -> None:
+    def _write_table(self, execute: Callable[[str, tuple[Value, ...]], object], table: str, events: list[Row]) -> None:
         """Create one table and fill it, without the columns that were dropped."""
         dropped = self._dropped_columns.get(table, set())
         columns = [column for column in columns_of(table, self.version) if column.name not in dropped]
@@ -735,7 +721,6 @@ class TraceBuilder:
             execute(
                 insert,
                 tuple(
-                    column.default() if value is None else value
-                    for column, value in zip(columns, values, strict=True)
+                    column.default() if value is None else value for column, value in zip(columns, values, strict=True)
                 ),
             )

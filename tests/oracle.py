@@ -208,9 +208,7 @@ def _last_instant(tables: dict[str, list[Record]]) -> int | None:
     """Return the largest start or end among GPU activity, API calls and NVTX events."""
     names = [*_GPU_TABLES.values(), "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"]
     rows = [row for name in names for row in tables.get(name, [])]
-    return max(
-        (time for row in rows for time in (row["start"], row["end"]) if time is not None), default=None
-    )
+    return max((time for row in rows for time in (row["start"], row["end"]) if time is not None), default=None)
 
 
 def _own_text(tables: dict[str, list[Record]], row: Record) -> str:
@@ -236,8 +234,7 @@ def _domain(tables: dict[str, list[Record]], row: Record) -> str:
         and creation["domainId"] == domain_id
         and _pid(creation.get("globalTid")) == _pid(row.get("globalTid"))
     ]
-    name = min(creations)[1] if creations else ""
-    return name
+    return min(creations)[1] if creations else ""
 
 
 def _annotations(tables: dict[str, list[Record]], raw_names: bool) -> list[Annotation]:
@@ -356,9 +353,7 @@ _MARK_KINDS: tuple[MarkKind, ...] = ("nvtx", "nvtx", "nvtxt")
 def _interval(rng: Random) -> tuple[int, int]:
     """Draw a start and an end: mostly forward, at times of no length or reversed."""
     start = rng.randint(-50, 2700)
-    length = rng.choice(
-        (rng.randint(1, 20), rng.randint(1, 300), rng.randint(1, 300), 0, -rng.randint(1, 40))
-    )
+    length = rng.choice((rng.randint(1, 20), rng.randint(1, 300), rng.randint(1, 300), 0, -rng.randint(1, 40)))
     return start, start + length
 
 

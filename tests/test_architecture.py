@@ -68,7 +68,9 @@ def test_only_the_schema_knows_names_of_nsys() -> None:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         ]
-        names = [text for text in strings if text.startswith(("CUPTI_ACTIVITY", "NVTX_EVENTS", "TARGET_INFO", "StringIds"))]
+        names = [
+            text for text in strings if text.startswith(("CUPTI_ACTIVITY", "NVTX_EVENTS", "TARGET_INFO", "StringIds"))
+        ]
         assert not names, path
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from builder import TraceBuilder
-
 from nsys_digest import Digest, summarize
 
 
@@ -53,7 +52,13 @@ def test_idle_gpus_that_the_trace_knows_are_listed_with_nulls(tmp_path: Path) ->
     trace = TraceBuilder().kernel(0, 5).gpu(0, "busy GPU", id=0).gpu(1, "idle GPU", id=1)
     busy, idle = digest(trace, tmp_path).devices
     assert (busy.name, busy.span_ns) == ("busy GPU", 5)
-    assert (idle.name, idle.span_ns, idle.busy_ns, idle.idle_ns, idle.busy_ratio) == ("idle GPU", None, None, None, None)
+    assert (idle.name, idle.span_ns, idle.busy_ns, idle.idle_ns, idle.busy_ratio) == (
+        "idle GPU",
+        None,
+        None,
+        None,
+        None,
+    )
     assert idle.concurrency_mean is None
 
 

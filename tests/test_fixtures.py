@@ -10,10 +10,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from test_against_oracle import in_order, measured
 
 from nsys_digest import Digest, json_schema, summarize
 from nsys_digest.schema.calls import call_name
+from test_against_oracle import in_order, measured
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 TRACES = sorted((FIXTURES / "traces").glob("*.sqlite"))

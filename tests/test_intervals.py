@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -54,7 +55,9 @@ def test_groups_never_merge_with_each_other() -> None:
 def test_groups_far_apart_in_time_need_no_common_line() -> None:
     """Times near both ends of int64 leave no room to move groups apart; each is merged alone."""
     edge = 2**62
-    grouped = grouped_union(ints(-edge, edge - 2, -edge, edge - 3), ints(-edge + 5, edge, -edge + 2, edge), ints(1, 1, 0, 1))
+    grouped = grouped_union(
+        ints(-edge, edge - 2, -edge, edge - 3), ints(-edge + 5, edge, -edge + 2, edge), ints(1, 1, 0, 1)
+    )
     rows = zip(grouped.group.tolist(), grouped.start_ns.tolist(), grouped.end_ns.tolist(), strict=True)
     assert list(rows) == [(0, -edge, -edge + 2), (1, -edge, -edge + 5), (1, edge - 3, edge)]
 
@@ -75,7 +78,7 @@ def test_grouped_union_against_single_nanoseconds(key_limit: int, monkeypatch: p
             chosen = grouped.group == group
             got = list(zip(grouped.start_ns[chosen].tolist(), grouped.end_ns[chosen].tolist(), strict=True))
             assert {tick for start, end in got for tick in range(start, end)} == instants
-            assert all(left[1] < right[0] for left, right in zip(got, got[1:], strict=False))
+            assert all(left[1] < right[0] for left, right in pairwise(got))
 
 
 def test_coverage_of_drawn_ranges() -> None:

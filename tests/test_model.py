@@ -9,8 +9,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from builder import TraceBuilder
 
+from builder import TraceBuilder
 from nsys_digest import Digest, DigestInvalid, UsageInvalid, json_schema, summarize
 from nsys_digest.units import duration, percent, size, to_ns, to_seconds
 
@@ -122,7 +122,14 @@ def test_arguments_out_of_range(arguments: dict[str, Any], tmp_path: Path) -> No
 
 
 def test_durations_for_people() -> None:
-    cases = {0: "0 ns", 999: "999 ns", 1_000: "1.000 µs", 12_345: "12.35 µs", 999_949: "999.9 µs", 1_500_000: "1.500 ms"}
+    cases = {
+        0: "0 ns",
+        999: "999 ns",
+        1_000: "1.000 µs",
+        12_345: "12.35 µs",
+        999_949: "999.9 µs",
+        1_500_000: "1.500 ms",
+    }
     cases |= {59_000_000_000: "59.00 s", 123_456_000_000: "123.5 s"}
     assert {ns: duration(ns) for ns in cases} == cases
     assert duration(None) == "n/a"

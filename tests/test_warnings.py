@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from builder import TraceBuilder
 
+from builder import TraceBuilder
 from nsys_digest import summarize
 from nsys_digest.metrics.warnings import CODES
 
@@ -34,9 +34,7 @@ DESERVED = {
     "skipped-intervals": launched().kernel(20, 20),
     "newer-schema": launched().meta("EXPORT_SCHEMA_VERSION", "3.26.0"),
     "reduced-schema": launched().drop_columns("CUPTI_ACTIVITY_KIND_KERNEL", "contextId"),
-    "gpu-name-guessed": (
-        launched().gpu(0, "first", id=0, processes=()).gpu(1, "second", id=1, processes=())
-    ),
+    "gpu-name-guessed": (launched().gpu(0, "first", id=0, processes=()).gpu(1, "second", id=1, processes=())),
     "ordinal-shared": (
         launched().kernel(6, 9, process=2).gpu(0, "a", id=0, processes=(1,)).gpu(0, "b", id=1, processes=(2,))
     ),
@@ -45,10 +43,10 @@ DESERVED = {
 
 
 def test_each_code_has_a_trace() -> None:
-    assert set(DESERVED) == set(CODES)
+    assert {*DESERVED, "names-capped"} == set(CODES)
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", DESERVED)
 def test_a_trace_that_deserves_it(code: str, tmp_path: Path) -> None:
     assert codes(DESERVED[code], tmp_path) == [code]
 
@@ -61,7 +59,9 @@ def test_a_trace_that_deserves_it(code: str, tmp_path: Path) -> None:
         pytest.param(graph_launch(launched()).kernel(13, 20, correlation=2, graph_node=4), id="graph nodes"),
         pytest.param(launched().range("r", 1, 2), id="closed range"),
         pytest.param(launched().diagnostic("No OpenGL events collected."), id="diagnostic of no concern"),
-        pytest.param(launched().diagnostic("Not all OpenGL events might have been collected."), id="lost, of no concern"),
+        pytest.param(
+            launched().diagnostic("Not all OpenGL events might have been collected."), id="lost, of no concern"
+        ),
         pytest.param(launched().diagnostic("CUDA is fine", severity=1), id="information"),
         pytest.param(launched().meta("EXPORT_SCHEMA_VERSION", "3.25.9"), id="known schema"),
         pytest.param(launched().gpu(0, "only", processes=()), id="one GPU"),
@@ -73,12 +73,28 @@ def test_a_trace_that_does_not(trace: TraceBuilder, tmp_path: Path) -> None:
     assert codes(trace, tmp_path) == []
 
 
+def test_more_range_names_than_are_kept(tmp_path: Path) -> None:
+    trace = launched().range("a", 0, 1).range("b", 0, 1)
+    path = trace.write(tmp_path / "t.sqlite")
+    assert [warn.code for warn in summarize(path, max_nvtx_names=1).warnings] == ["names-capped"]
+    assert summarize(path, max_nvtx_names=2).warnings == ()
+
+
+def test_ranges_that_nsys_ended_with_the_session_count_as_open(tmp_path: Path) -> None:
+    trace = launched().session(100).range("left open", 1, 100).range("ended", 1, 99)
+    assert codes(trace, tmp_path) == ["open-ranges"]
+
+
+def test_ranges_without_any_cuda(tmp_path: Path) -> None:
+    assert codes(TraceBuilder().range("cpu only", 0, 5), tmp_path) == ["no-gpu-activity"]
+
+
 def test_graph_launches_are_told_apart_by_process(tmp_path: Path) -> None:
     """Graph rows of one process do not excuse another, whose launch has the same correlation id."""
     trace = graph_launch(graph_launch(launched()).graph(13, 20, correlation=2), process=2)
     trace.kernel(6, 9, process=2)
     digest = summarize(trace.write(tmp_path / "t.sqlite"))
-    assert [(warn.code, "process 2 launched 1 CUDA graphs" in warn.message) for warn in digest.warnings] == [
+    assert [(warn.code, "process 2 launched 1 CUDA graph," in warn.message) for warn in digest.warnings] == [
         ("graph-work-missing", True)
     ]
 

@@ -28,13 +28,19 @@ def command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all.")
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Kernels to list.")] = 20,
+    top: Annotated[
+        int,
+        typer.Option("--top", min=0, metavar="N", help="Kernels to list; in text and markdown, rows of every list."),
+    ] = 20,
     raw_nvtx_names: Annotated[
         bool, typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch appends to range names.")
     ] = False,
     dispatch_prefix: Annotated[
         str, typer.Option("--dispatch-prefix", metavar="TEXT", help="How the text of a dispatch mark begins.")
     ] = "CG_DISPATCH",
+    max_names: Annotated[
+        int, typer.Option("--max-names", min=1, metavar="N", help="NVTX range names to keep apart.")
+    ] = 100_000,
     compact: Annotated[bool, typer.Option("--compact", help="JSON on one line.")] = False,
     threads: Annotated[
         int | None,
@@ -56,6 +62,7 @@ def command(
             top=top,
             dispatch_prefix=dispatch_prefix,
             raw_nvtx_names=raw_nvtx_names,
+            max_nvtx_names=max_names,
             threads=threads,
             reader=reader.value,
             progress=progress,

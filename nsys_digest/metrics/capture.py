@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from nsys_digest.collect.nvtx import NvtxOptions
 from nsys_digest.model import KINDS, Capture, Gpu, Process
 from nsys_digest.scan import Scanned
 from nsys_digest.schema.capture import CaptureFacts
-from nsys_digest.schema.tables import process_of
+from nsys_digest.schema.tables import known_process_of, process_of
 
 ROW_KINDS = (*KINDS, "api", "nvtx")
 
@@ -32,13 +33,11 @@ def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
     return {process: counter for process, counter in rows.items() if counter.total()}
 
 
-def capture(
-    facts: CaptureFacts, rows: dict[int, Counter[str]], *, dispatch_prefix: str, raw_nvtx_names: bool
-) -> Capture:
+def capture(facts: CaptureFacts, rows: dict[int, Counter[str]], options: NvtxOptions) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
     processes = (
         Process(
-            pid=process_of(process),
+            pid=known_process_of(process),
             name=facts.process_names.get(process),
             rows={kind: counter[kind] for kind in ROW_KINDS},
         )
@@ -52,6 +51,6 @@ def capture(
         graph_trace_mode=facts.graph_trace_mode,
         gpus=tuple(Gpu(gpu.ordinal, gpu.name, gpu.uuid) for gpu in facts.gpus),
         processes=tuple(processes),
-        dispatch_prefix=dispatch_prefix,
-        raw_nvtx_names=raw_nvtx_names,
+        dispatch_prefix=options.dispatch_prefix,
+        raw_nvtx_names=options.raw_names,
     )

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nsys_digest.collect import GpuCollector
-from nsys_digest.intervals import GroupedIntervals, Int64s, Intervals, empty, grouped_union, union
+from nsys_digest.collect.gpu import GpuCollector
+from nsys_digest.intervals import GroupedIntervals, Int64s, Intervals, grouped_union, joined, union
 from nsys_digest.model import KINDS, Device, Stream
 from nsys_digest.schema.capture import CaptureFacts, GpuFact, guess_gpu
 from nsys_digest.schema.tables import known_process_of, process_of
@@ -59,7 +59,7 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
         else _device(key, table, [], _NO_SPAN, [0] * len(KINDS))
         for key in sorted(table.keys())
     )
-    busy = union(*(np.concatenate(column) for column in zip(*times.busy, strict=True))) if times.busy else empty()
+    busy = joined(times.busy)
     span_ns = int(busy.end_ns[-1] - busy.start_ns[0]) if busy.start_ns.size else None
     return GpuTime(busy, span_ns, devices, table.guessed(), table.shared())
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from nsys_digest.collect import ApiCollector, GpuCollector
+from nsys_digest.collect.api import ApiCollector
+from nsys_digest.collect.gpu import GpuCollector
 from nsys_digest.model import CountTotal
 from nsys_digest.schema.tables import NO_STRING
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from nsys_digest.collect import NvtxCollector
+from nsys_digest.collect.nvtx import NvtxCollector
 from nsys_digest.intervals import Coverage, Intervals, grouped_union
 from nsys_digest.model import DispatchMark, NvtxRange
 

@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from nsys_digest.collect import ApiCollector
+from nsys_digest.collect.api import ApiCollector
+from nsys_digest.collect.nvtx import OTHER_NAMES
 from nsys_digest.metrics.gpu import GpuTime
 from nsys_digest.model import KINDS, Warn
 from nsys_digest.scan import Scanned
@@ -19,9 +20,10 @@ CODES: Final[Mapping[str, str]] = {
     "truncated-capture": "the collector says that events are missing",
     "collector-report": "the collector reports an error, or a driver that it does not support",
     "graph-work-missing": "CUDA graphs were launched, but what they ran is not in the trace",
-    "no-gpu-activity": "the trace has CUDA API calls, but nothing that ran on a GPU",
+    "no-gpu-activity": "the trace has CUDA API calls or NVTX ranges, but nothing that ran on a GPU",
     "process-without-gpu": "a process launched work, but none of it is in the trace",
-    "open-ranges": "NVTX ranges had no end and were closed at the last time stamp",
+    "open-ranges": "NVTX ranges were never ended by the program, so their length is not their own",
+    "names-capped": "there are more NVTX range names than are kept apart",
     "skipped-intervals": "zero-length or reversed intervals count for no time",
     "newer-schema": "the export is newer than what this version was checked against",
     "reduced-schema": "the export lacks columns that nsys always writes",
@@ -81,8 +83,6 @@ def _missing_gpu_work(
     rows: Mapping[int, Counter[str]],
     strings: Mapping[int, str],
 ) -> Iterator[Warn]:
-    if scanned.api is None:
-        return
     any_gpu = sum(counter[kind] for counter in rows.values() for kind in KINDS)
     if not any_gpu and any(counter["api"] for counter in rows.values()):
         hints = [d.text for d in facts.diagnostics if "CUDA profiling might have not been started" in d.text]
@@ -92,21 +92,29 @@ def _missing_gpu_work(
             "CUDA API calls were recorded, but no GPU activity: busy and idle are unknown, not zero. The driver or "
             f"permissions kept it from nsys, or the program ended before its work was flushed{why}",
         )
+    if not any_gpu and not any(counter["api"] for counter in rows.values()) and rows:
+        yield Warn(
+            "no-gpu-activity",
+            "NVTX ranges were recorded, but no GPU activity and no CUDA API call: busy and idle are unknown, not zero. "
+            "Profile with -t cuda,nvtx a process that uses CUDA",
+        )
+    if scanned.api is None:
+        return
     for process, (launches, graphs) in sorted(_launches(scanned.api, strings).items()):
         counter = rows.get(process, Counter())
         who = f"process {process_of(process)}"
         if graphs and not counter["graph"] and not scanned.gpu.graph_nodes[process] and any_gpu:
             yield Warn(
                 "graph-work-missing",
-                f"GPU work is missing: {who} launched {graphs:,} CUDA graphs, but the trace has neither graph rows nor "
-                "kernels of graphs, so busy time is too low and idle time too high. Profile again with "
+                f"GPU work is missing: {who} launched {_count(graphs, 'CUDA graph')}, but the trace has neither graph "
+                "rows nor kernels of graphs, so busy time is too low and idle time too high. Profile again with "
                 "--cuda-graph-trace=graph or node",
             )
         elif launches and any_gpu and not any(counter[kind] for kind in KINDS):
             yield Warn(
                 "process-without-gpu",
-                f"{who} made {launches:,} launch calls, but none of its GPU work is in the trace; a process that "
-                "forks before it starts CUDA needs --trace-fork-before-exec=true",
+                f"{who} made {_count(launches, 'launch call')}, but none of its GPU work is in the trace; a process "
+                "that forks before it starts CUDA needs --trace-fork-before-exec=true",
             )
 
 
@@ -127,18 +135,34 @@ def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
     if scanned.nvtx is not None and scanned.nvtx.open_count:
         yield Warn(
             "open-ranges",
-            f"{scanned.nvtx.open_count:,} NVTX ranges were still open at the end of the capture; they are taken to "
-            "end at the last time stamp of the trace",
+            f"{_count(scanned.nvtx.open_count, 'NVTX range')} still open at the end of the capture; taken to end at "
+            "the last time stamp of the trace",
+        )
+    if scanned.nvtx is not None and scanned.nvtx.ended_with_session_count:
+        yield Warn(
+            "open-ranges",
+            f"{_count(scanned.nvtx.ended_with_session_count, 'NVTX range')} ended with the profiling session, to the "
+            "nanosecond: nsys ends so what the program leaves open",
+        )
+    if scanned.name_count is not None:
+        yield Warn(
+            "names-capped",
+            f"The trace has {scanned.name_count:,} NVTX range names; those with least time are one row named "
+            f"{OTHER_NAMES}. Keep more with --max-names, or put what differs into the range's payload",
         )
     reversed_calls = scanned.api.reversed_count if scanned.api is not None else 0
     reversed_ranges = scanned.nvtx.reversed_count if scanned.nvtx is not None else 0
-    for count, what in (
-        (scanned.gpu.skipped_count, "GPU operations have no length (end at or before start)"),
-        (reversed_calls, "CUDA API calls end before they start"),
-        (reversed_ranges, "NVTX ranges end before they start"),
+    for count, thing, what in (
+        (scanned.gpu.skipped_count, "GPU operation", "without length (end at or before start)"),
+        (reversed_calls, "CUDA API call", "that ends before it starts"),
+        (reversed_ranges, "NVTX range", "that ends before it starts"),
     ):
         if count:
-            yield Warn("skipped-intervals", f"{count:,} {what}; they are counted, but add no time")
+            yield Warn("skipped-intervals", f"{_count(count, thing)} {what}: counted, but without any time")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _schema(facts: CaptureFacts, missing: Mapping[str, list[str]]) -> Iterator[Warn]:

@@ -63,6 +63,7 @@ def digest_report(digest: Digest, top: int) -> Report:
             block
             for block in (
                 _devices(digest),
+                _kinds(digest),
                 _kernels(digest, top),
                 _api(digest, top),
                 _nvtx(digest, top),
@@ -106,25 +107,23 @@ def _bar(device: Device) -> Bar:
 
 
 def _devices(digest: Digest) -> Block:
-    columns = (
-        "device",
-        "span",
-        "busy",
-        "idle",
-        *(f"{kind} union" for kind in KINDS),
-        "at once",
-        "streams",
-        "processes",
-    )
+    columns = ("device", "span", "busy", "idle", "at once", "operations", "streams", "processes")
     rows = []
     for device in digest.devices:
-        unions = (duration(device.union_ns[kind]) if device.count[kind] else "-" for kind in KINDS)
-        at_once = "-" if device.concurrency_mean is None else f"{device.concurrency_mean:.2f}"
         times = (duration(ns) if ns is not None else "-" for ns in (device.span_ns, device.busy_ns, device.idle_ns))
-        rows.append(
-            (str(device.device), *times, *unions, at_once, str(len(device.streams)), str(len(device.processes)))
-        )
+        at_once = "-" if device.concurrency_mean is None else f"{device.concurrency_mean:.2f}"
+        counts = (sum(device.count.values()), len(device.streams), len(device.processes))
+        rows.append((str(device.device), *times, at_once, *(f"{count:,}" for count in counts)))
     return Block("Devices", tuple(map(Column, columns)), tuple(rows))
+
+
+def _kinds(digest: Digest) -> Block:
+    rows = [
+        (str(device.device), *(duration(device.union_ns[kind]) if device.count[kind] else "-" for kind in KINDS))
+        for device in digest.devices
+        if device.span_ns is not None
+    ]
+    return Block("Busy time by kind of operation; kinds overlap", tuple(map(Column, ("device", *KINDS))), tuple(rows))
 
 
 def _kernels(digest: Digest, top: int) -> Block:

@@ -66,7 +66,8 @@ def read_capture(source: Source) -> CaptureFacts:
 
 
 def _pairs(source: Source, table: str) -> dict[str, str]:
-    return {str(name): str(value) for name, value in source.rows(table, ("name", "value"))}
+    rows = source.rows(table, ("name", "value"))
+    return {str(name): str(value) for name, value in rows if value is not None}
 
 
 def _session_ns(source: Source) -> int | None:

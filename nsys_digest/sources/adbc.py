@@ -7,13 +7,13 @@ file again with the standard library, which then knows whether anything is reall
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from nsys_digest.intervals import Int64s
+from nsys_digest.sources.base import Tail
 
 BATCH_ROWS = 16_384
 _MANY_TEXTS = 256
@@ -53,7 +53,7 @@ class ArrowBatch:
         # not to_numpy(): that imports pandas where it is installed (github.com/apache/arrow/issues/34994)
         return np.frombuffer(column.buffers()[1], np.int64, len(column), column.offset * 8)
 
-    def texts(self, index: int, cut: re.Pattern[str] | None = None) -> tuple[Int64s, list[str]]:
+    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column by its distinct values."""
         column = self._batch.column(index)
         if str(column.type) not in ("string", "binary") or column.null_count:
@@ -61,11 +61,11 @@ class ArrowBatch:
         codes, dictionary = _encoded(column)
         if cut is None or len(dictionary) < _MANY_TEXTS or str(column.type) != "string":
             values = _decoded(dictionary)
-            return codes, values if cut is None else [cut.sub("", value) for value in values]
+            return codes, values if cut is None else [cut.off(value) for value in values]
         # Thousands of serial numbers a batch: RE2 takes them off before any becomes a Python string.
         from pyarrow import compute
 
-        cut_codes, dictionary = _encoded(compute.replace_substring_regex(dictionary, cut.pattern, ""))
+        cut_codes, dictionary = _encoded(compute.replace_substring_regex(dictionary, cut.re2, ""))
         return cut_codes[codes], _decoded(dictionary)
 
 

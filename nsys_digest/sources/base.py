@@ -37,6 +37,19 @@ class Query:
     only: tuple[str, tuple[int, ...]] | None = None
 
 
+class Tail:
+    """A pattern for the end of a text, in the syntax that Python and RE2 share, which differ on what the end is."""
+
+    def __init__(self, pattern: str) -> None:
+        """Compile the pattern, which must not match the empty text."""
+        self.re2 = pattern + "$"
+        self._python = re.compile(pattern + r"\Z")
+
+    def off(self, text: str) -> str:
+        """Return the text without what the pattern matches at its end."""
+        return self._python.sub("", text)
+
+
 class Batch(Protocol):
     """Some rows of a query's columns."""
 
@@ -48,11 +61,10 @@ class Batch(Protocol):
         """Return an integer column: int64, shape (n,), valid until the next batch is asked for."""
         ...
 
-    def texts(self, index: int, cut: re.Pattern[str] | None = None) -> tuple[Int64s, list[str]]:
+    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column as (codes, values): row i holds ``values[codes[i]]``; not valid UTF-8 is replaced.
 
-        What ``cut`` matches is taken off each text; the values may then repeat. The pattern must mean the same to
-        Python and to RE2.
+        The tail ``cut`` is taken off each text; the values may then repeat.
         """
         ...
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from nsys_digest.errors import ValueUnreadable
 from nsys_digest.intervals import Int64s
-from nsys_digest.sources.base import Query
+from nsys_digest.sources.base import Query, Tail
 
 BATCH_ROWS = 16_384
 _INT64_END = 2.0**63
@@ -55,12 +54,12 @@ class CursorBatch:
             "where an integer belongs; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
         )
 
-    def texts(self, index: int, cut: re.Pattern[str] | None = None) -> tuple[Int64s, list[str]]:
+    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column by its distinct values."""
         codes: dict[object, int] = {}
         rows = [codes.setdefault(value, len(codes)) for value in self._columns[index]]
         values = [str(value) for value in codes]
-        return np.array(rows, np.int64), values if cut is None else [cut.sub("", value) for value in values]
+        return np.array(rows, np.int64), values if cut is None else [cut.off(value) for value in values]
 
 
 def connect(uri: str) -> sqlite3.Connection:

@@ -88,9 +88,7 @@ def make_names(strings: Strings) -> Names:
         short.append(strings.add(base))
         functors = ", ".join(["at::native::BinaryFunctor<float, float, float>"] * (1 + i % 4))
         demangled.append(
-            strings.add(
-                f"void at::native::{base}<(int){i}, {functors}, std::array<char *, {i % 5}ul>>(int, T2, T3)"
-            )
+            strings.add(f"void at::native::{base}<(int){i}, {functors}, std::array<char *, {i % 5}ul>>(int, T2, T3)")
         )
     nccl = [strings.add(f"ncclDevKernel_{c}_RING_LL")
             for c in ("AllReduce_Sum_bf16", "AllGather", "ReduceScatter_Sum_bf16")]  # fmt: skip
@@ -135,9 +133,7 @@ def make_segment(rng: np.random.Generator, begin: int, half: int, tails: dict[in
     api[free[:a]] = rng.choice(N_EAGER, a, p=[x[4] for x in EAGER])
     api[free[a:b]], api[free[b:c]], api[graph_at], api[n - 1] = A_MEMCPY, A_MEMSET, A_GRAPH, A_WAIT
     api[free[c:]] = N_EAGER + rng.choice(N_OTHER, free.size - c, p=[x[4] for x in OTHER])
-    duration = (
-        lognormal(rng, np.array([x[1] for x in APIS])[api], np.array([x[2] for x in APIS])[api], n) + 90
-    )
+    duration = lognormal(rng, np.array([x[1] for x in APIS])[api], np.array([x[2] for x in APIS])[api], n) + 90
     gap = 500 + lognormal(rng, 7.4, 1.0, n)
     start = begin + np.concatenate((np.zeros(1, np.int64), np.cumsum(duration + gap)[:-1]))
     end = start + duration

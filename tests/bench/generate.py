@@ -224,9 +224,7 @@ def repeat(base: Path, path: Path, copies: int) -> None:
                 chosen = ", ".join(moved.get(c, f'"{c}"') for c in columns)
                 where = f"rowid > {last * part // slices} AND rowid <= {last * (part + 1) // slices}"
                 if table == "NVTX_EVENTS":
-                    where += (
-                        "" if copy == copies - 1 else ' AND NOT ("end" IS NULL AND eventType IN (59, 60))'
-                    )
+                    where += "" if copy == copies - 1 else ' AND NOT ("end" IS NULL AND eventType IN (59, 60))'
                     where += "" if copy == 0 else " AND eventType <> 75"
                 db.execute(f"INSERT INTO main.{table} SELECT {chosen} FROM base.{table} WHERE {where}")
     write_facts(db, last_time(db))
@@ -251,9 +249,7 @@ def generate(path: Path, size: str, variant: str = "plain") -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.bench.generate", description="Make a synthetic nsys export."
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.generate", description="Make a synthetic nsys export.")
     parser.add_argument("out", type=Path)
     parser.add_argument("size", choices=list(SIZES))
     parser.add_argument("--variant", choices=VARIANTS, default="plain")

@@ -134,8 +134,5 @@ def write_facts(db: sqlite3.Connection, end_ns: int) -> None:
         '"memoryBandwidth", "clockRate", "smCount", "uuid", "chipName", "cuDevice", "computeMajor", '
         '"computeMinor") VALUES '
         "(?, ?, 'NVIDIA H200', ?, 1, 150109880320, 4814304000000, 1980000000, 132, ?, 'GH100', ?, 9, 0)",
-        [
-            (1 << 48, i, f"0000:{i:02x}:00.0", f"00000000-0000-0000-0000-{i:012x}", i)
-            for i in range(len(PIDS))
-        ],
+        [(1 << 48, i, f"0000:{i:02x}:00.0", f"00000000-0000-0000-0000-{i:012x}", i) for i in range(len(PIDS))],
     )

@@ -36,9 +36,7 @@ def measure(
     errors = output.with_name(output.name + ".err")
     with output.open("wb") as out, errors.open("wb") as err:
         began = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=env
-        )
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=env)
 
         def stop() -> None:
             expired.set()

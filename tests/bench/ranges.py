@@ -61,17 +61,13 @@ def step_templates() -> list[Template]:
                 name = OPERATORS[(5 * part + k + 10 * (layer % 2)) % 20]
                 out.append(Template(module + 6 * k, module + 6 * k + 5, 4, "main", f"aten::{name}", "torch"))
                 if k % 2 == 0 and (layer + part) % 6 != 5:
-                    out.append(
-                        Template(module + 6 * k + 1, module + 6 * k + 4, 5, "main", f"aten::_{name}", "torch")
-                    )
+                    out.append(Template(module + 6 * k + 1, module + 6 * k + 4, 5, "main", f"aten::_{name}", "torch"))
     for k in range(40):
         name = ("_foreach_add_", "_foreach_mul_", "_foreach_addcdiv_", "_foreach_sqrt")[k % 4]
         out.append(Template(1600 + 10 * k, 1605 + 10 * k, 2, "main", f"aten::{name}", "torch"))
     for k in range(50):
         at, name = 1000 + 12 * k, BACKWARD[k % 10]
-        out.append(
-            Template(at, at + 11, 0, "autograd", f"autograd::engine::evaluate_function: {name}", "torch")
-        )
+        out.append(Template(at, at + 11, 0, "autograd", f"autograd::engine::evaluate_function: {name}", "torch"))
         out.append(Template(at + 1, at + 7, 1, "autograd", name, "torch"))
         if k % 5 < 2:
             name = ("ncclAllReduce", "ncclReduceScatter")[k % 5]

@@ -65,9 +65,7 @@ def build_step_loop(folder: Path) -> tuple[Path | None, str]:
         check=False,
     )
     if done.returncode:
-        return None, next(
-            (line for line in done.stderr.splitlines() if "error" in line), "it does not compile"
-        ).strip()
+        return None, next((line for line in done.stderr.splitlines() if "error" in line), "it does not compile").strip()
     return program, ""
 
 
@@ -141,9 +139,7 @@ def find_engines(
         engines.append(Engine(name, command))
     if other := nsys_ai or shutil.which("nsys-ai"):
         for kind, before in (("cold", forget_cache), ("warm", None)):
-            engines.append(
-                Engine(f"nsys-ai-{kind}", lambda t, o: nsys_ai_command(other, t, o), False, True, before)
-            )
+            engines.append(Engine(f"nsys-ai-{kind}", lambda t, o: nsys_ai_command(other, t, o), False, True, before))
     else:
         skipped.append("nsys-ai: skipped, not installed")
     if recorder := nsys or shutil.which("nsys"):

@@ -69,9 +69,7 @@ def run_once(engine: Engine, trace: Path, folder: Path, timeout_s: float) -> Cos
     printed = folder / f"{engine.name}.out" if engine.writes else numbers
     cost = measure(engine.command(trace, numbers), printed, timeout_s, ROOT)
     if cost.status and not cost.timed_out:
-        raise BenchmarkFailed(
-            f"{engine.name} on {trace.name}: exit status {cost.status}: {last_error(printed)}"
-        )
+        raise BenchmarkFailed(f"{engine.name} on {trace.name}: exit status {cost.status}: {last_error(printed)}")
     return cost
 
 
@@ -92,9 +90,7 @@ def check(engines: list[Engine], folder: Path) -> None:
     print(f"equal: {', '.join(names)}", flush=True)
 
 
-def time_size(
-    engines: list[Engine], trace: Path, folder: Path, size: str, runs: int, timeout_s: float
-) -> Costs:
+def time_size(engines: list[Engine], trace: Path, folder: Path, size: str, runs: int, timeout_s: float) -> Costs:
     """Run the engines in turn, round after round, every other one backwards, and check after the first."""
     costs: Costs = {e.name: [] for e in engines}
     warm(trace)
@@ -200,17 +196,13 @@ def print_start_up(costs: Costs) -> None:
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.bench.run", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.run", description=(__doc__ or "").split("\n")[0])
     names = lambda text: [part for part in text.split(",") if part]  # noqa: E731
     parser.add_argument("--sizes", type=names, help="tiny, S, M, L, XL; default S,M,L, with --check-only S")
     parser.add_argument("--variant", choices=VARIANTS, default="plain")
     parser.add_argument("--runs", type=int, help=f"rounds of each size; default {RUNS}")
     parser.add_argument("--engines", type=names, help="only these rows; default all that can run here")
-    parser.add_argument(
-        "--check-only", action="store_true", help="run each engine once and compare, without times"
-    )
+    parser.add_argument("--check-only", action="store_true", help="run each engine once and compare, without times")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every single measurement to a file")
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()) / "nsys-digest-bench",
                         help="where traces are kept; default %(default)s")  # fmt: skip
@@ -258,9 +250,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"\n{trace.name}: {rows[size]} rows, {trace.stat().st_size / 1e6:.0f} MB")
         runs = 1 if options.check_only else options.runs or RUNS[size]
         chosen = [e for e in engines if e.numbers or not options.check_only]
-        results[size] = time_size(
-            chosen, trace, options.dir / "out" / trace.stem, size, runs, options.timeout
-        )
+        results[size] = time_size(chosen, trace, options.dir / "out" / trace.stem, size, runs, options.timeout)
         report["sizes"][size] = {
             "rows": rows[size], "bytes": trace.stat().st_size,
             "engines": {name: [asdict(c) for c in done] for name, done in results[size].items()},

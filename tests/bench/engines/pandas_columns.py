@@ -49,9 +49,7 @@ def merged(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         before = frame["end"].cummax().shift()
     opens = before.isna() | (frame["start"] > before)
     return (
-        frame.groupby([*by, opens.cumsum()], sort=False)
-        .agg(start=("start", "first"), end=("end", "max"))
-        .reset_index()
+        frame.groupby([*by, opens.cumsum()], sort=False).agg(start=("start", "first"), end=("end", "max")).reset_index()
     )
 
 
@@ -60,9 +58,7 @@ def busy_before(busy: pd.DataFrame, times: pd.Series) -> np.ndarray[Any, np.dtyp
     starts, ends = busy["start"].to_numpy(), busy["end"].to_numpy()
     total = np.concatenate(([0], np.cumsum(ends - starts)))
     at = np.searchsorted(starts, times, side="right")
-    over = (
-        np.where(at > 0, ends[at - 1] - times.to_numpy(), 0) if len(ends) else np.zeros(len(times), np.int64)
-    )
+    over = np.where(at > 0, ends[at - 1] - times.to_numpy(), 0) if len(ends) else np.zeros(len(times), np.int64)
     return total[at] - np.maximum(over, 0)
 
 
@@ -93,9 +89,7 @@ def digest(path: str, star: bool = False) -> dict[str, Any]:
 
     by_device = merged(gpu, ["deviceId"])
     by_device["busy"] = by_device["end"] - by_device["start"]
-    devices = by_device.groupby("deviceId").agg(
-        start=("start", "min"), end=("end", "max"), busy=("busy", "sum")
-    )
+    devices = by_device.groupby("deviceId").agg(start=("start", "min"), end=("end", "max"), busy=("busy", "sum"))
 
     kernels = pd.DataFrame({"name": kernel["shortName"].map(strings), "ns": kernel["end"] - kernel["start"]})
     top = kernels.groupby("name")["ns"].agg(["size", "sum"]).reset_index()

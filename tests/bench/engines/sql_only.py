@@ -95,9 +95,7 @@ def digest(path: str) -> dict[str, Any]:
     span, busy = db.execute(
         "SELECT coalesce(max(stop) - min(start), 0), coalesce(sum(stop - start), 0) FROM busy"
     ).fetchone()
-    kernels, graph = db.execute(
-        f"SELECT count(*), coalesce(sum(graphNodeId <> 0), 0) FROM {P}KERNEL"
-    ).fetchone()
+    kernels, graph = db.execute(f"SELECT count(*), coalesce(sum(graphNodeId <> 0), 0) FROM {P}KERNEL").fetchone()
     api = db.execute(
         f'SELECT s.value, count(*), sum(r."end" - r.start) FROM {P}RUNTIME r '
         "JOIN StringIds s ON s.id = r.nameId "

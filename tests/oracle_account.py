@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -326,7 +327,7 @@ def _segments(events: Iterable[E]) -> list[tuple[int, int, E]]:
     cuts = sorted({event.start for event in solid} | {event.end for event in solid})
     segments: list[tuple[int, int, E]] = []
     open_events: list[E] = []
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         open_events = [event for event in open_events if event.end > start] + starting.get(start, [])
         if open_events:
             segments.append((start, end, _innermost(open_events)))
@@ -405,7 +406,7 @@ class _Threads:
 
 def _gaps(busy: list[Stretch]) -> list[Stretch]:
     """Return the stretches between those of a union."""
-    return [(one[1], other[0]) for one, other in zip(busy, busy[1:], strict=False)]
+    return [(one[1], other[0]) for one, other in pairwise(busy)]
 
 
 def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> tuple[dict[str, Any], dict[str, int]]:
@@ -861,18 +862,17 @@ def _draw_crossing(drawing: _Drawing, end: int) -> None:
 
 def _draw_thread(drawing: _Drawing, end: int, process: int, thread: int) -> None:
     """Add the calls, push/pop ranges and dispatch marks of one thread."""
-    rng = drawing.rng
+    rng, trace = drawing.rng, drawing.trace
     _draw_calls(drawing, rng.randint(-50, 400), rng.randint(end // 4, end), process, thread)
-    for domain in (0, 1, None) if rng.random() < 0.8 else ():
+    for domain in (rng.choice((0, None)), 1):
         if rng.random() < 0.5:
             _draw_nested(drawing, rng.randint(-50, end // 2), end, process, thread, domain)
     if rng.random() < 0.3:
-        # The range that is still open began after all others of its thread and domain had ended.
-        drawing.trace.range(
-            rng.choice(_RANGE_NAMES), end + rng.randint(0, 50), None, process=process, thread=thread, domain=0
-        )
+        # Around all others of its thread and domain, or after them.
+        start = rng.choice((-60, end + rng.randint(0, 50)))
+        trace.range(rng.choice(_RANGE_NAMES), start, None, process=process, thread=thread, domain=0)
     for _ in range(rng.choice((0, 0, 1, 3, 6))):
-        drawing.trace.mark(
+        trace.mark(
             rng.choice(_DISPATCH_NAMES),
             rng.randint(0, end),
             process=process,

@@ -187,7 +187,7 @@ def test_warnings_on_a_terminal_come_once(tmp_path: Path) -> None:
         ran, shown = on_terminal("summarize", path, **changes)
         assert (ran.err, shown.count("open-ranges")) == ("", 1)
     ran, shown = on_terminal("summarize", path, "--format", "json")
-    assert ran.err.startswith("nsys-digest: warning: 1 NVTX ranges were still open")
+    assert ran.err.startswith("nsys-digest: warning: 1 NVTX range still open")
     assert '"open-ranges"' in shown
 
 

@@ -5,9 +5,11 @@ DigestError
 ├── NotATrace            not-a-trace         3  the file is readable, but no nsys SQLite export
 ├── TraceInUse           trace-in-use        3  another program holds the file, or has not finished with it
 ├── ValueUnreadable      value-unreadable    3  a column holds a value of the wrong type
+├── MissingData          missing-data        4  what was asked for is not in the input
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
-└── UsageInvalid         usage-invalid       2  an argument makes no sense
+├── UsageInvalid         usage-invalid       2  an argument makes no sense
+└── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
 """
 
 from __future__ import annotations
@@ -50,6 +52,13 @@ class ValueUnreadable(DigestError):
     exit_status = 3
 
 
+class MissingData(DigestError):
+    """What was asked for is not in the input."""
+
+    code = "missing-data"
+    exit_status = 4
+
+
 class DigestInvalid(DigestError):
     """A JSON document is not a digest, or one of an unknown major version."""
 
@@ -71,12 +80,21 @@ class UsageInvalid(DigestError):
     exit_status = 2
 
 
+class RulesInvalid(DigestError):
+    """A file of kernel rules cannot be read, or holds a rule that makes no sense."""
+
+    code = "rules-invalid"
+    exit_status = 2
+
+
 ERRORS: tuple[type[DigestError], ...] = (
     TraceUnreadable,
     NotATrace,
     TraceInUse,
     ValueUnreadable,
+    MissingData,
     DigestInvalid,
     OutputFailed,
     UsageInvalid,
+    RulesInvalid,
 )

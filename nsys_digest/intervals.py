@@ -129,3 +129,30 @@ class Coverage:
     def within(self, start_ns: Int64s, end_ns: Int64s) -> Int64s:
         """Return the covered time inside each interval ``[start, end)``, which must not be reversed."""
         return self.before(end_ns) - self.before(start_ns)
+
+
+def gaps(merged: Intervals) -> Intervals:
+    """Return the stretches between consecutive intervals of a merged set, shape (n - 1,)."""
+    return Intervals(merged.end_ns[:-1], merged.start_ns[1:])
+
+
+def intersect(one: Intervals, other: Intervals) -> Intervals:
+    """Return what two merged sets share, itself merged.
+
+    At most two intervals are open at once, so both are from the (i+1)-th start to the i-th end where these are in
+    that order.
+    """
+    start_ns = np.sort(np.concatenate((one.start_ns, other.start_ns)), kind="stable")[1:]
+    end_ns = np.sort(np.concatenate((one.end_ns, other.end_ns)), kind="stable")[:-1]
+    both = start_ns < end_ns
+    return Intervals(start_ns[both], end_ns[both])
+
+
+def subtract(one: Intervals, other: Intervals) -> Intervals:
+    """Return what the first merged set does not share with the second, itself merged."""
+    if not one.start_ns.size or not other.start_ns.size:
+        return one
+    low = min(int(one.start_ns[0]), int(other.start_ns[0])) - 1
+    high = max(int(one.end_ns[-1]), int(other.end_ns[-1])) + 1
+    outside = Intervals(np.append(low, other.end_ns), np.append(other.start_ns, high))
+    return intersect(one, outside)

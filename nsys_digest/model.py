@@ -10,7 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from nsys_digest.codec import decode, encode
 from nsys_digest.errors import DigestInvalid
+from nsys_digest.sections import (
+    Category,
+    Communication,
+    DispatchStep,
+    Idle,
+    Launch,
+    Memory,
+    NvtxDetail,
+    Steps,
+    Tails,
+)
 from nsys_digest.units import to_ns, to_seconds
 
 if TYPE_CHECKING:
@@ -63,20 +75,32 @@ class NvtxRange:
     sum_ns: int
     union_ns: int
     gpu_overlap_ns: int
+    detail: NvtxDetail | None = None
 
     def to_dict(self) -> Json:
-        """Return the fields in seconds."""
-        return {
+        """Return the fields in seconds, and behind them those of the detail and the mean length."""
+        totals: Json = {
             "count": self.count,
             "sum_s": to_seconds(self.sum_ns),
             "union_s": to_seconds(self.union_ns),
             "gpu_overlap_s": to_seconds(self.gpu_overlap_ns),
         }
+        if self.detail is None:
+            return totals
+        mean = {"mean_s": to_seconds(self.sum_ns) / self.count if self.count else None}
+        detail: Json = encode(self.detail)
+        return totals | {key: detail[key] for key in ("threads", "open_count")} | mean | detail
 
     @classmethod
     def from_dict(cls, data: Json) -> NvtxRange:
         """Undo :meth:`to_dict`."""
-        return cls(data["count"], to_ns(data["sum_s"]), to_ns(data["union_s"]), to_ns(data["gpu_overlap_s"]))
+        return cls(
+            data["count"],
+            to_ns(data["sum_s"]),
+            to_ns(data["union_s"]),
+            to_ns(data["gpu_overlap_s"]),
+            decode(NvtxDetail, data) if "threads" in data else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +157,7 @@ class Capture:
     processes: tuple[Process, ...]
     dispatch_prefix: str
     raw_nvtx_names: bool
+    sections: tuple[str, ...] = ()
 
     def to_dict(self) -> Json:
         """Return the fields, times in seconds; ``window`` is null: the whole trace."""
@@ -145,7 +170,11 @@ class Capture:
             "gpus": [gpu.to_dict() for gpu in self.gpus],
             "processes": [process.to_dict() for process in self.processes],
             "window": None,
-            "filters": {"dispatch_prefix": self.dispatch_prefix, "raw_nvtx_names": self.raw_nvtx_names},
+            "filters": {
+                "dispatch_prefix": self.dispatch_prefix,
+                "raw_nvtx_names": self.raw_nvtx_names,
+                "sections": list(self.sections),
+            },
         }
 
     @classmethod
@@ -161,6 +190,7 @@ class Capture:
             processes=tuple(Process(**process) for process in data["processes"]),
             dispatch_prefix=data["filters"]["dispatch_prefix"],
             raw_nvtx_names=data["filters"]["raw_nvtx_names"],
+            sections=tuple(data["filters"]["sections"]),
         )
 
 
@@ -258,6 +288,20 @@ class Device:
         )
 
 
+ADDED: Final[Mapping[str, Any]] = {
+    "idle": Idle,
+    "launch": Launch,
+    "memory": Memory,
+    "communication": tuple[Communication, ...],
+    "categories": Mapping[str, Category],
+    "api_tails": Mapping[str, Tails],
+    "kernel_tails": Mapping[str, Tails],
+    "dispatch_steps": tuple[DispatchStep, ...],
+    "steps": Steps,
+}
+"""The sections that may be left out, in the order of the document, each with its type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Digest:
     """The digest of one trace. The order of every collection is part of the contract; see docs/json.md."""
@@ -277,6 +321,15 @@ class Digest:
     devices: tuple[Device, ...]
     api_backtrace_rows: int
     tool_version: str
+    idle: Idle | None = None
+    launch: Launch | None = None
+    memory: Memory | None = None
+    communication: tuple[Communication, ...] | None = None
+    categories: Mapping[str, Category] | None = None
+    api_tails: Mapping[str, Tails] | None = None
+    kernel_tails: Mapping[str, Tails] | None = None
+    dispatch_steps: tuple[DispatchStep, ...] | None = None
+    steps: Steps | None = None
     notes: str = NOTES
     schema_version: str = field(default=SCHEMA_VERSION)
 
@@ -308,6 +361,7 @@ class Digest:
             "warnings": [{"code": warn.code, "message": warn.message} for warn in self.warnings],
             "devices": [device.to_dict() for device in self.devices],
             "api_backtrace_rows": self.api_backtrace_rows,
+            **{name: encode(part) for name in ADDED if (part := getattr(self, name)) is not None},
         }
 
     @classmethod
@@ -341,6 +395,7 @@ class Digest:
                 devices=tuple(Device.from_dict(device) for device in data["devices"]),
                 api_backtrace_rows=data["api_backtrace_rows"],
                 tool_version=data["tool"]["version"],
+                **{name: decode(hint, data[name]) for name, hint in ADDED.items() if name in data},
                 notes=data["notes"],
                 schema_version=version,
             )

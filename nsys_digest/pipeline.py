@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nsys_digest import __version__
+from nsys_digest.account import AccountOptions, account
 from nsys_digest.collect.nvtx import NvtxOptions
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.inspection import Inspection, inspect_source
@@ -19,10 +21,12 @@ from nsys_digest.metrics.names import api_totals, kernel_totals
 from nsys_digest.metrics.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
 from nsys_digest.metrics.warnings import warnings
 from nsys_digest.model import Digest
+from nsys_digest.rules import load_rules
 from nsys_digest.scan import Progress, Scanned, default_threads, scan
 from nsys_digest.schema.capture import CaptureFacts, read_capture
 from nsys_digest.schema.tables import STRINGS, check_is_trace, missing_columns
 from nsys_digest.schema_file import digest_schema_text
+from nsys_digest.sections import SECTIONS
 from nsys_digest.sources.adbc import ReaderUnfitError
 from nsys_digest.sources.base import Reader, Source
 from nsys_digest.sources.sqlite import SqliteSource, open_sqlite
@@ -30,6 +34,7 @@ from nsys_digest.sources.sqlite import SqliteSource, open_sqlite
 DEFAULT_TOP = 20
 DEFAULT_DISPATCH_PREFIX = "CG_DISPATCH"
 DEFAULT_MAX_NVTX_NAMES = 100_000
+DEFAULT_GAPS = 10
 
 
 def summarize(
@@ -39,6 +44,10 @@ def summarize(
     dispatch_prefix: str = DEFAULT_DISPATCH_PREFIX,
     raw_nvtx_names: bool = False,
     max_nvtx_names: int = DEFAULT_MAX_NVTX_NAMES,
+    sections: Iterable[str] | None = None,
+    gaps: int = DEFAULT_GAPS,
+    rules: str | os.PathLike[str] | None = None,
+    steps: str | None = None,
     threads: int | None = None,
     reader: Reader = "auto",
     progress: Progress | None = None,
@@ -51,13 +60,18 @@ def summarize(
         dispatch_prefix: how the text of a dispatch mark begins.
         raw_nvtx_names: keep the serial numbers that PyTorch appends to range names.
         max_nvtx_names: how many range names are kept apart; the rest, with least time, become one ``(other)``.
+        sections: which of ``SECTIONS`` to make; all by default, none for the base alone, which is faster.
+        gaps: how many of the longest gaps ``idle`` lists.
+        rules: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
+        steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
-        UsageInvalid: an argument is out of range.
+        UsageInvalid: an argument is out of range. RulesInvalid: the rules are wrong.
+        MissingData: no range has the name of the step.
 
     """
     if top < 0:
@@ -68,22 +82,57 @@ def summarize(
         raise UsageInvalid(f"threads is {threads}; give 1 to 64")
     if not dispatch_prefix:
         raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
-    options = NvtxOptions(dispatch_prefix, raw_nvtx_names, max_nvtx_names)
-    path = Path(trace)
+    if gaps < 0:
+        raise UsageInvalid(f"gaps is {gaps}; give 0 or more")
+    job = _Job(
+        Path(trace),
+        top,
+        NvtxOptions(dispatch_prefix, raw_nvtx_names, max_nvtx_names),
+        AccountOptions(_chosen(sections), gaps, load_rules(None if rules is None else Path(rules)), steps),
+        threads,
+        progress,
+    )
     try:
-        return _summarize(path, reader, options, top, threads, progress)
+        return _summarize(job, reader)
     except ReaderUnfitError:
-        return _summarize(path, "stdlib", options, top, threads, progress)
+        return _summarize(job, "stdlib")
 
 
-def _summarize(
-    path: Path, reader: Reader, options: NvtxOptions, top: int, threads: int | None, progress: Progress | None
-) -> Digest:
-    with _opened(path, reader) as source:
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What was asked for."""
+
+    path: Path
+    top: int
+    nvtx: NvtxOptions
+    account: AccountOptions
+    threads: int | None
+    progress: Progress | None
+
+
+def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the sections in the order of the document."""
+    if sections is None:
+        return SECTIONS
+    asked = set(sections)
+    unknown = sorted(asked - set(SECTIONS))
+    if unknown:
+        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
+    return tuple(name for name in SECTIONS if name in asked)
+
+
+def _summarize(job: _Job, reader: Reader) -> Digest:
+    with _opened(job.path, reader) as source:
         facts = read_capture(source)
-        count = threads or default_threads(path.stat().st_size)
-        scanned = scan(source, options, session_ns=facts.session_ns, threads=count, progress=progress)
-        return _digest(source, facts, scanned, options, top)
+        scanned = scan(
+            source,
+            job.nvtx,
+            session_ns=facts.session_ns,
+            threads=job.threads or default_threads(job.path.stat().st_size),
+            detail=job.account.needs_events,
+            progress=job.progress,
+        )
+        return _digest(source, facts, scanned, job)
 
 
 @contextmanager
@@ -99,13 +148,16 @@ def _opened(path: Path, reader: Reader) -> Iterator[SqliteSource]:
     source.close()
 
 
-def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, options: NvtxOptions, top: int) -> Digest:
-    names = [*scanned.gpu.kernel_names.values, *(scanned.api.names.values if scanned.api else [])]
+def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) -> Digest:
+    names = {*scanned.gpu.kernel_names.values, *scanned.gpu.full_names.values}
+    names |= set(scanned.api.names.values if scanned.api else ())
     strings = source.strings(STRINGS, names)
     gpu = gpu_time(scanned.gpu, facts)
     kernels = kernel_totals(scanned.gpu, strings)
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
+    ranges = nvtx_ranges(scanned.nvtx, gpu.busy)
+    found = account(scanned, gpu, strings, job.account) if job.account.needs_events else None
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
@@ -113,15 +165,25 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, options: Nvtx
         kernel_count=sum(total.count for _, total in kernels),
         graph_node_kernel_count=scanned.gpu.graph_node_kernel_count,
         api=api_totals(scanned.api, strings),
-        nvtx=nvtx_ranges(scanned.nvtx, gpu.busy),
+        nvtx=ranges if found is None else {name: replace(ranges[name], detail=found.nvtx.get(name)) for name in ranges},
         dispatch=dispatch_counts(timeline),
         dispatch_timeline=timeline,
-        top_kernels=kernels[:top],
-        capture=capture(facts, rows, options),
-        warnings=warnings(scanned, facts, gpu, rows, strings, missing_columns(source)),
+        top_kernels=kernels[: job.top],
+        capture=capture(facts, rows, job.nvtx, job.account.sections),
+        warnings=warnings(
+            scanned,
+            facts,
+            gpu,
+            rows,
+            strings,
+            missing_columns(source),
+            0 if found is None else found.unseen_graphs,
+            () if found is None else found.disagreements,
+        ),
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
         tool_version=__version__,
+        **({} if found is None else found.sections),
     )
 
 

@@ -54,9 +54,12 @@ def scan(
     *,
     session_ns: int | None,
     threads: int,
+    detail: bool = False,
     progress: Progress | None = None,
 ) -> Scanned:
     """Read each event table once; the NVTX table twice when it has more names than are kept.
+
+    ``detail`` keeps every operation, call and range for the sections that need them one by one.
 
     Raises:
         ReaderUnfitError: the source's fast reader cannot read this file.
@@ -64,26 +67,26 @@ def scan(
 
     """
     tasks: list[_Task] = []
-    gpu = GpuCollector()
+    gpu = GpuCollector(detail=detail)
     gpu_lock = threading.Lock()
     for kind, name in enumerate(GPU_KINDS):
-        query = gpu_query(source, name)
+        query = gpu_query(source, name, detail=detail)
         if query is not None:
             tasks.append(_Task(query, lambda batch, kind=kind: gpu.add(kind, batch), gpu_lock))  # type: ignore[misc]
     api = nvtx = None
-    query = api_query(source)
+    query = api_query(source, detail=detail)
     if query is not None:
-        api = ApiCollector()
+        api = ApiCollector(detail=detail)
         tasks.append(_Task(query, api.add, threading.Lock()))
-    query = nvtx_query(source)
+    query = nvtx_query(source, detail=detail)
     if query is not None:
-        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns)
+        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, detail=detail)
         tasks.append(_Task(query, nvtx.add, threading.Lock()))
     _run(source, tasks, threads, progress)
     name_count = None
     if query is not None and nvtx is not None and nvtx.ranking is not None:
         name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names)
-        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept)
+        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, detail=detail)
         _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
     if nvtx is not None and nvtx.opened:
         nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, _last_nvtx(source, threads)))

@@ -169,8 +169,7 @@ def expected_account(
     Lists of values are sorted, so that a percentile can be read off them. The keys of `memory.copies` are
     (direction, source kind, destination kind).
     """
-    tables = _read_tables(path)
-    trace = _read(tables, raw_nvtx_names, classify)
+    trace = read_trace(path, raw_nvtx_names, classify)
     return {
         "idle": _idle(trace),
         "launch": _launch(trace),
@@ -185,8 +184,9 @@ def expected_account(
 # Reading
 
 
-def _read(tables: dict[str, list[Record]], raw_nvtx_names: bool, classify: Classify) -> Trace:
+def read_trace(path: Path, raw_nvtx_names: bool = False, classify: Classify = cause_of_call) -> Trace:
     """Return the events of a file."""
+    tables = _read_tables(path)
     strings = {row["id"]: str(row["value"]) for row in tables.get("StringIds", [])}
     calls = _calls(tables, strings, classify)
     notes = _notes(tables, raw_nvtx_names)
@@ -742,7 +742,7 @@ class _Drawing:
 
     def extent(self, start: int) -> Stretch:
         """Draw the extent of an operation: mostly forward, at times of no length or reversed."""
-        long = self.rng.randint(1, 500)
+        long = self.rng.randint(1, 200)
         return start, start + self.rng.choice((long, long, long, self.rng.randint(1, 40), 0, -5))
 
 
@@ -807,7 +807,7 @@ def _draw_calls(
         correlation = outer if shared else drawing.next_correlation(process)
         driver = not name.startswith("cuda")
         columns = {"process": process, "thread": thread}
-        recorded = rng.choice((correlation, correlation, correlation, correlation, correlation, 0, None))
+        recorded = rng.choice((0, None)) if rng.random() < 0.06 else correlation
         drawing.trace.api(name, call_start, call_end, **columns, correlation=recorded, event_class=int(driver))
         if drawing.backtraces and rng.random() < 0.4:
             drawing.trace.api(

@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "nsys_digest"
 LAYERS = [
-    {"errors", "units"},
+    {"errors", "units", "rules"},
     {"intervals"},
     {"accumulators"},
     {"model", "frames"},

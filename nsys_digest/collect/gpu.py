@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from nsys_digest.accumulators import Codes, PairCodes, StreamingUnion, Totals
+from nsys_digest.collect.events import Columns
 from nsys_digest.collect.times import last_time
 from nsys_digest.errors import ValueUnreadable
 from nsys_digest.intervals import Int64s
@@ -15,13 +16,15 @@ from nsys_digest.sources.base import Batch
 
 _STREAM_BITS, _OTHER_BITS = 20, 14
 _OTHER_MASK = (1 << _OTHER_BITS) - 1
+_COPY_BITS = 20
+_COPY_MASK = (1 << _COPY_BITS) - 1
 
 
 class GpuCollector:
-    """GPU activity: by stream for totals and stream busy time, by device and kind for the unions."""
+    """GPU activity by kind and stream: totals, unions, and with ``detail`` every operation."""
 
-    def __init__(self) -> None:
-        """Start without a row."""
+    def __init__(self, *, detail: bool = False) -> None:
+        """Start without a row; ``detail`` keeps every operation for the sections that need them one by one."""
         self.processes = Codes()
         self._devices, self._contexts, self._streams = Codes(), Codes(), Codes()
         self._places = Codes()
@@ -37,6 +40,16 @@ class GpuCollector:
         self.skipped_count = 0
         self.last_ns = OPEN
         """The largest start or end."""
+        self.operations = Columns(2, 3) if detail else None
+        """Start, end, group, correlation id, label of every operation."""
+        self.full_names = Codes()
+        self.kernel_labels = PairCodes()
+        """(code of the short name, code of the full name) of each label of a kernel."""
+        self.copy_labels = Codes()
+        """Copy kind and kinds of memory of each label of a copy; see ``copy_of``."""
+        self.copies = Columns(0, 3)
+        """Label, bytes, length of every copy."""
+        self.set_bytes = 0
 
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
@@ -57,9 +70,32 @@ class GpuCollector:
         if in_graph.any():
             for code, count in enumerate(np.bincount(process[in_graph]).tolist()):
                 self.graph_nodes[self.processes.values[code]] += count
+        label = np.zeros(place.size, np.int64)
         if GPU_KINDS[kind] == "kernel":
             self.graph_node_kernel_count += int(np.count_nonzero(in_graph))
-            self.kernels.add(self.kernel_names.encode(batch.ints(7)), length_ns)
+            name = self.kernel_names.encode(batch.ints(7))
+            self.kernels.add(name, length_ns)
+            if self.operations is not None:
+                label = self.kernel_labels.encode(name, self.full_names.encode(batch.ints(9)))
+        elif self.operations is not None and GPU_KINDS[kind] == "memcpy":
+            label = self._copy_labels(batch)
+            self.copies.add(label, batch.ints(10), length_ns)
+        elif self.operations is not None and GPU_KINDS[kind] == "memset":
+            self.set_bytes += int(batch.ints(9).sum())
+        if self.operations is not None:
+            self.operations.add(start_ns, end_ns, group, batch.ints(8), label)
+
+    def _copy_labels(self, batch: Batch) -> Int64s:
+        key = np.zeros(len(batch), np.int64)
+        for index in (9, 11, 12):  # copy kind, source, destination
+            key = (key << _COPY_BITS) | np.clip(batch.ints(index) + 1, 0, _COPY_MASK)
+        return self.copy_labels.encode(key)
+
+    def copy_of(self, label: int) -> tuple[int, int, int]:
+        """Return (copy kind, kind of source memory, kind of destination memory) of a label."""
+        key = self.copy_labels.values[label]
+        kind, source, destination = (key >> shift & _COPY_MASK for shift in (2 * _COPY_BITS, _COPY_BITS, 0))
+        return kind - 1, source - 1, destination - 1
 
     def _place(self, process: Int64s, device: Int64s, context: Int64s, stream: Int64s) -> Int64s:
         """Return small ids of (process, device, context, stream)."""

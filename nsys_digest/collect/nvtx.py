@@ -8,15 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsys_digest.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
+from nsys_digest.collect.events import Columns
 from nsys_digest.collect.names import NameRanking
 from nsys_digest.intervals import Int64s
-from nsys_digest.schema.tables import NO_STRING, NVTX_DOMAIN_CREATE, NVTX_MARKS, OPEN, THREAD_BITS
+from nsys_digest.schema.tables import NO_STRING, NVTX_DOMAIN_CREATE, NVTX_MARKS, NVTX_PUSH_POP_RANGES, OPEN, THREAD_BITS
 from nsys_digest.sources.base import Batch, Tail
 
 _RANGE, _MARK, _DOMAIN = range(3)
 _ROLE = np.full(256, _RANGE, np.int64)
 _ROLE[list(NVTX_MARKS)] = _MARK
 _ROLE[NVTX_DOMAIN_CREATE] = _DOMAIN
+_PUSH_POP = np.zeros(256, np.int64)
+_PUSH_POP[list(NVTX_PUSH_POP_RANGES)] = 1
 
 # PyTorch's emit_nvtx writes these behind an operator's name, torch/csrc/autograd/profiler_legacy.cpp.
 _LIST = r"\[[\[\]()0-9, -]*\]"
@@ -54,8 +57,13 @@ class NvtxCollector:
         options: NvtxOptions,
         session_ns: int | None,
         kept: frozenset[int] | None = None,
+        *,
+        detail: bool = False,
     ) -> None:
-        """Resolve registered strings with ``resolve``; ``kept`` are the hashes of the names to keep apart."""
+        """Resolve registered strings with ``resolve``; ``kept`` are the hashes of the names to keep apart.
+
+        ``detail`` keeps every range for the sections that need them one by one.
+        """
         self._resolve = resolve
         self._options = options
         self._session_ns = session_ns
@@ -80,8 +88,13 @@ class NvtxCollector:
         self.unions = StreamingUnion()
         self.opened: list[tuple[Int64s, Int64s]] = []
         """(start, group) of ranges without an end."""
-        self.dispatch: list[tuple[Int64s, Int64s]] = []
-        """(start, index into ``names``) of marks and ranges of the dispatch prefix."""
+        self.dispatch: list[tuple[Int64s, Int64s, Int64s]] = []
+        """(start, index into ``names``, code of the thread) of marks and ranges of the dispatch prefix."""
+        self.threads = Codes()
+        self.ranges = Columns(2, 4) if detail else None
+        """Start, end (``OPEN``: the last time stamp), group, code of the thread, 1 for push/pop, 1 for an end on the
+        thread of the start, of every range."""
+        self.last_ns = OPEN
         self.reversed_count = 0
         self.ended_with_session_count = 0
         """Ranges that end at the very end of the session, where nsys ends those that the program left open."""
@@ -89,24 +102,32 @@ class NvtxCollector:
     def add(self, batch: Batch) -> None:
         """Take rows with the columns of ``nvtx_query``."""
         start_ns, end_ns, event_type, string_id, domain, thread = (batch.ints(index) for index in range(6))
-        process = self.processes.encode(thread & ~THREAD_BITS)
+        process, thread_code = self.processes.encode(thread & ~THREAD_BITS), self.threads.encode(thread)
+        same_thread = None
+        if self.ranges is not None:
+            ended_by = batch.ints(7)
+            same_thread = (ended_by == 0) | (ended_by == thread)
         text_code, texts = batch.texts(6, self._cut)
         role = _ROLE[event_type]
         if role.any():
             marks, created = np.flatnonzero(role == _MARK), np.flatnonzero(role == _DOMAIN)
             keys = zip(start_ns[created].tolist(), process[created].tolist(), domain[created].tolist(), strict=True)
             self._note_domains(list(keys), text_code[created], texts, string_id[created])
-            self._add_marks(start_ns[marks], text_code[marks], texts, string_id[marks])
+            self._add_marks(start_ns[marks], thread_code[marks], text_code[marks], texts, string_id[marks])
             ranges = np.flatnonzero(role == _RANGE)
-            start_ns, end_ns, string_id, domain, process, text_code = (
-                column[ranges] for column in (start_ns, end_ns, string_id, domain, process, text_code)
+            start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code = (
+                column[ranges]
+                for column in (start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code)
             )
+            same_thread = None if same_thread is None else same_thread[ranges]
         if self.ranking is not None:
             hashes = _by_row(text_code, texts, string_id, hash, self._registered_hashes)
             self.ranking.add(hashes, np.maximum(end_ns - start_ns, 0) * (end_ns != OPEN), start_ns)
             return
         name = _by_row(text_code, texts, string_id, self._intern, self._registered)
-        self._add_ranges(start_ns, end_ns, process, domain, name)
+        group = self._add_ranges(start_ns, end_ns, process, domain, name, thread_code)
+        if self.ranges is not None and same_thread is not None:
+            self.ranges.add(start_ns, end_ns, group, thread_code, _PUSH_POP[event_type], same_thread.astype(np.int64))
         if self._kept is None and len(self.names) - 1 > self._options.max_names:
             self._rank()
 
@@ -118,11 +139,14 @@ class NvtxCollector:
         self.ranking.add(hashes, self.totals.sum(length), self.firsts.values(length))
         for start_ns, group in self.opened:
             self.ranking.add(hashes[group], np.zeros(group.size, np.int64), start_ns)
-        self.unions, self.opened, self.dispatch = StreamingUnion(), [], []
+        self.unions, self.opened, self.dispatch, self.ranges = StreamingUnion(), [], [], None
 
-    def _add_ranges(self, start_ns: Int64s, end_ns: Int64s, process: Int64s, domain: Int64s, name: Int64s) -> None:
+    def _add_ranges(
+        self, start_ns: Int64s, end_ns: Int64s, process: Int64s, domain: Int64s, name: Int64s, thread: Int64s
+    ) -> Int64s:
+        """Take ranges, marks left out, and return the group of each."""
         if not start_ns.size:
-            return
+            return start_ns
         self.process_rows.add(process, np.zeros(process.size, np.int64))
         scope = np.zeros(domain.size, np.int64)
         if domain.any():
@@ -130,12 +154,14 @@ class NvtxCollector:
             scope[named] = 1 + self._domains.encode(process[named], self._domain_ids.encode(domain[named]))
         group = self.groups.encode(scope, name)
         self.firsts.add(group, start_ns)
-        self._note_dispatch(start_ns, name)
+        self._note_dispatch(start_ns, name, thread)
         if end_ns.min() == OPEN:
             still_open = end_ns == OPEN
             self.opened.append((start_ns[still_open], group[still_open]))
-            start_ns, end_ns, group = start_ns[~still_open], end_ns[~still_open], group[~still_open]
-        self._add_closed(start_ns, end_ns, group)
+            self._add_closed(start_ns[~still_open], end_ns[~still_open], group[~still_open])
+        else:
+            self._add_closed(start_ns, end_ns, group)
+        return group
 
     def _add_closed(self, start_ns: Int64s, end_ns: Int64s, group: Int64s) -> None:
         length_ns = end_ns - start_ns
@@ -149,6 +175,7 @@ class NvtxCollector:
 
     def close_open(self, last_ns: int) -> None:
         """End the ranges that were still open at the last time stamp of the trace."""
+        self.last_ns = last_ns
         for start_ns, group in self.opened:
             self._add_closed(start_ns, np.maximum(start_ns, last_ns), group)
 
@@ -157,19 +184,21 @@ class NvtxCollector:
         """How many ranges had no end."""
         return sum(start_ns.size for start_ns, _ in self.opened)
 
-    def _add_marks(self, start_ns: Int64s, text_code: Int64s, texts: list[str], string_id: Int64s) -> None:
+    def _add_marks(
+        self, start_ns: Int64s, thread: Int64s, text_code: Int64s, texts: list[str], string_id: Int64s
+    ) -> None:
         """Keep marks of the dispatch prefix; the texts of others may all differ and are not kept."""
         if start_ns.size:
             name = _by_row(text_code, texts, string_id, self._intern_dispatch, self._registered)
-            self._note_dispatch(start_ns, name)
+            self._note_dispatch(start_ns, name, thread)
 
     def _intern_dispatch(self, text: str) -> int:
         return self._intern(text) if text.startswith(self._options.dispatch_prefix) else -1
 
-    def _note_dispatch(self, start_ns: Int64s, name: Int64s) -> None:
+    def _note_dispatch(self, start_ns: Int64s, name: Int64s, thread: Int64s) -> None:
         chosen = (name >= 0) & self._is_dispatch[name]
         if chosen.any():
-            self.dispatch.append((start_ns[chosen], name[chosen]))
+            self.dispatch.append((start_ns[chosen], name[chosen], thread[chosen]))
 
     def _note_domains(
         self, keys: list[tuple[int, int, int]], text_code: Int64s, texts: list[str], string_id: Int64s
@@ -197,6 +226,10 @@ class NvtxCollector:
                 self._is_dispatch = np.concatenate((self._is_dispatch, np.zeros(max(64, name), bool)))
             self._is_dispatch[name] = is_dispatch
         return name
+
+    def scope_of(self, group: int) -> int:
+        """Return a number for the domain of a group."""
+        return self.groups.pairs[group][0]
 
     def display_name(self, group: int) -> str:
         """Return ``domain:name`` of a group; the name alone in the default domain and in one that has no name.

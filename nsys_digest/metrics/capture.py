@@ -33,7 +33,9 @@ def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
     return {process: counter for process, counter in rows.items() if counter.total()}
 
 
-def capture(facts: CaptureFacts, rows: dict[int, Counter[str]], options: NvtxOptions) -> Capture:
+def capture(
+    facts: CaptureFacts, rows: dict[int, Counter[str]], options: NvtxOptions, sections: tuple[str, ...]
+) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
     processes = (
         Process(
@@ -53,4 +55,5 @@ def capture(facts: CaptureFacts, rows: dict[int, Counter[str]], options: NvtxOpt
         processes=tuple(processes),
         dispatch_prefix=options.dispatch_prefix,
         raw_nvtx_names=options.raw_names,
+        sections=sections,
     )

@@ -26,6 +26,8 @@ class GpuTime:
     busy: Intervals
     span_ns: int | None
     devices: tuple[Device, ...]
+    device_of_place: tuple[int, ...]
+    """Index into ``devices`` of each place of the collector."""
     guessed: tuple[int, ...]
     """Ordinals whose GPU name is a guess."""
     shared: tuple[int, ...]
@@ -53,15 +55,18 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
     for window in gpu.unions.take_windows():
         times.add(window)
     rows = _rows_by_stream(gpu, places, times.by_place.tolist(), device_of.tolist())
+    ordered = sorted(table.keys())
     devices = tuple(
         _device(key, table, rows[keys[key]], times.spans[keys[key]], times.by_device_and_kind[keys[key]].tolist())
         if key in keys
         else _device(key, table, [], _NO_SPAN, [0] * len(KINDS))
-        for key in sorted(table.keys())
+        for key in ordered
     )
+    position = {keys[key]: index for index, key in enumerate(ordered) if key in keys}
     busy = joined(times.busy)
     span_ns = int(busy.end_ns[-1] - busy.start_ns[0]) if busy.start_ns.size else None
-    return GpuTime(busy, span_ns, devices, table.guessed(), table.shared())
+    device_of_place = tuple(position[device] for device in device_of.tolist())
+    return GpuTime(busy, span_ns, devices, device_of_place, table.guessed(), table.shared())
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from nsys_digest.schema.tables import NO_STRING
 def kernel_totals(gpu: GpuCollector, strings: Mapping[int, str]) -> tuple[tuple[str, CountTotal], ...]:
     """Return (short name, total) of every kernel name, most total time first, then by name."""
     length = len(gpu.kernel_names)
-    names = (_name(key, strings) for key in gpu.kernel_names.values)
+    names = (name_of(key, strings) for key in gpu.kernel_names.values)
     return _by_name(zip(names, gpu.kernels.count(length).tolist(), gpu.kernels.sum(length).tolist(), strict=True))
 
 
@@ -23,11 +23,12 @@ def api_totals(api: ApiCollector | None, strings: Mapping[int, str]) -> dict[str
     if api is None:
         return {}
     length = len(api.groups)
-    names = (_name(api.names.values[name], strings) for _, name in api.groups.pairs)
+    names = (name_of(api.names.values[name], strings) for _, name in api.groups.pairs)
     return dict(_by_name(zip(names, api.totals.count(length).tolist(), api.totals.sum(length).tolist(), strict=True)))
 
 
-def _name(key: int, strings: Mapping[int, str]) -> str:
+def name_of(key: int, strings: Mapping[int, str]) -> str:
+    """Return the text of a name id; one that the trace has no text for is spelt out."""
     return strings.get(key, "(unnamed)" if key == NO_STRING else f"[string {key}]")
 
 

@@ -30,8 +30,8 @@ def nvtx_ranges(nvtx: NvtxCollector | None, busy: Intervals) -> dict[str, NvtxRa
         np.add.at(overlap_ns, merged.group, coverage.within(merged.start_ns, merged.end_ns))
     names = list(ids)
     order = sorted(range(len(names)), key=lambda index: (int(first_ns[index]), names[index]))
-    columns = (count.tolist(), sum_ns.tolist(), union_ns.tolist(), overlap_ns.tolist())
-    return {names[index]: NvtxRange(*(column[index] for column in columns)) for index in order}
+    rows = list(zip(count.tolist(), sum_ns.tolist(), union_ns.tolist(), overlap_ns.tolist(), strict=True))
+    return {names[index]: NvtxRange(*rows[index]) for index in order}
 
 
 def dispatch_timeline(nvtx: NvtxCollector | None) -> tuple[DispatchMark, ...]:
@@ -40,7 +40,7 @@ def dispatch_timeline(nvtx: NvtxCollector | None) -> tuple[DispatchMark, ...]:
         return ()
     marks = (
         DispatchMark(start, nvtx.names[name])
-        for starts, names in nvtx.dispatch
+        for starts, names, _ in nvtx.dispatch
         for start, name in zip(starts.tolist(), names.tolist(), strict=True)
     )
     return tuple(sorted(marks, key=lambda mark: (mark.start_ns, mark.name)))

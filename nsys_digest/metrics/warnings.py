@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from nsys_digest.collect.api import ApiCollector
@@ -25,6 +25,8 @@ CODES: Final[Mapping[str, str]] = {
     "open-ranges": "NVTX ranges were never ended by the program, so their length is not their own",
     "names-capped": "there are more NVTX range names than are kept apart",
     "skipped-intervals": "zero-length or reversed intervals count for no time",
+    "graph-kernels-unseen": "CUDA graphs were traced as a whole: sections about kernels do not see inside them",
+    "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",
     "newer-schema": "the export is newer than what this version was checked against",
     "reduced-schema": "the export lacks columns that nsys always writes",
     "gpu-name-guessed": "the export does not say which GPU a CUDA ordinal is",
@@ -44,24 +46,27 @@ def warnings(
     rows: Mapping[int, Counter[str]],
     strings: Mapping[int, str],
     missing: Mapping[str, list[str]],
+    unseen_graphs: int,
+    disagreements: Iterable[str],
 ) -> tuple[Warn, ...]:
     """Return the warnings, by code in the order of ``CODES``, then as found."""
-    found = [
+    warned = [
         *_diagnostics(facts),
         *_missing_gpu_work(scanned, facts, gpu, rows, strings),
         *_odd_rows(scanned),
         *_schema(facts, missing),
         *_devices(gpu),
+        *_account(unseen_graphs, disagreements),
     ]
     if not any(counter.total() for counter in rows.values()):
-        found.append(
+        warned.append(
             Warn(
                 "nothing-recorded",
                 "No GPU activity, CUDA API call or NVTX event was recorded: profile with -t cuda,nvtx",
             )
         )
     order = list(CODES)
-    return tuple(sorted(dict.fromkeys(found), key=lambda warn: order.index(warn.code)))
+    return tuple(sorted(dict.fromkeys(warned), key=lambda warn: order.index(warn.code)))
 
 
 def _diagnostics(facts: CaptureFacts) -> Iterator[Warn]:
@@ -162,7 +167,7 @@ def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
 
 
 def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return f"{number:,} {thing if number == 1 else thing + 'es' if thing.endswith('ch') else thing + 's'}"
 
 
 def _schema(facts: CaptureFacts, missing: Mapping[str, list[str]]) -> Iterator[Warn]:
@@ -190,3 +195,15 @@ def _devices(gpu: GpuTime) -> Iterator[Warn]:
             f"Device {ordinal} is a different GPU in different processes (CUDA_VISIBLE_DEVICES); each GPU is listed as "
             "a device of its own, told apart by uuid",
         )
+
+
+def _account(unseen_graphs: int, disagreements: Iterable[str]) -> Iterator[Warn]:
+    if unseen_graphs:
+        yield Warn(
+            "graph-kernels-unseen",
+            f"{_count(unseen_graphs, 'CUDA graph launch')} traced as a whole: "
+            "kernel totals, categories, communication and kernel tails do not see what ran inside. Profile with "
+            "--cuda-graph-trace=node to see it, at a cost in time",
+        )
+    for line in disagreements:
+        yield Warn("dispatch-disagrees", f"{line}; a step is taken to end at the next mark of the same thread")

@@ -7,7 +7,7 @@ come and go between versions; what a table lacks is read as its absent value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from nsys_digest.errors import NotATrace
@@ -90,24 +90,61 @@ def _first_of(present: Iterable[str], names: tuple[str, ...]) -> str | None:
 
 
 KERNEL_NAME_COLUMNS: Final = ("shortName", "demangledName", "mangledName")
+FULL_NAME_COLUMNS: Final = ("demangledName", "mangledName", "shortName")
+NO_MEMORY_KIND: Final = -1
+
+# ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND; 11 to 13 are page migrations of unified memory, which no call launches.
+COPY_KINDS: Final = {
+    1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
+    11: "UVM HtoD", 12: "UVM DtoH", 13: "UVM DtoD",
+}  # fmt: skip
+MEMORY_KINDS: Final = {
+    0: "pageable",
+    1: "pinned",
+    2: "device",
+    3: "array",
+    4: "managed",
+    5: "device static",
+    6: "managed static",
+}
 GPU_COLUMNS: Final = ("start", "end", "deviceId", "contextId", "streamId", "globalPid")
 
 
-def gpu_query(source: Source, kind: str) -> Query | None:
+def gpu_query(source: Source, kind: str, *, detail: bool = False) -> Query | None:
     """Return start, end, device, context, stream, process, graph node, kernel name id; None without a table.
 
-    The graph node is 0 where there is none; the name id is ``NO_STRING`` for other kinds than kernel.
+    The graph node is 0 where there is none; the name id is ``NO_STRING`` for other kinds than kernel. With ``detail``
+    the correlation id follows (0 for none), and behind it the full name id of a kernel, or the copy kind, bytes, kind
+    of source and destination memory of a copy, or the bytes of a set.
     """
     table = find_table(source, GPU_TABLES[kind])
     if table is None:
         return None
     name = _first_of(source.tables()[table], KERNEL_NAME_COLUMNS) if kind == "kernel" else None
-    columns = (*map(Column, GPU_COLUMNS), Column("graphNodeId"), Column(name, NO_STRING))
+    columns: tuple[Column, ...] = (*map(Column, GPU_COLUMNS), Column("graphNodeId"), Column(name, NO_STRING))
+    if detail:
+        columns += (Column("correlationId"), *_GPU_DETAIL[kind](source.tables()[table]))
     return Query(table, columns)
 
 
-def api_query(source: Source) -> Query | None:
-    """Return start, end, name id, event class, thread of every CUDA API call; None without a table."""
+_GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], tuple[Column, ...]]]] = {
+    "kernel": lambda present: (Column(_first_of(present, FULL_NAME_COLUMNS), NO_STRING),),
+    "memcpy": lambda _: (
+        Column("copyKind"),
+        Column("bytes"),
+        Column("srcKind", NO_MEMORY_KIND),
+        Column("dstKind", NO_MEMORY_KIND),
+    ),
+    "memset": lambda _: (Column("bytes"),),
+    "graph": lambda _: (),
+}
+
+
+def api_query(source: Source, *, detail: bool = False) -> Query | None:
+    """Return start, end, name id, event class, thread of every CUDA API call; None without a table.
+
+    With ``detail`` the correlation id follows (0 for none).
+    """
     table = find_table(source, API)
     if table is None:
         return None
@@ -118,15 +155,18 @@ def api_query(source: Source) -> Query | None:
         Column("eventClass", API_CLASSES[0]),
         Column("globalTid"),
     )
-    return Query(table, columns)
+    return Query(table, (*columns, Column("correlationId")) if detail else columns)
 
 
-def nvtx_query(source: Source) -> Query | None:
-    """Return start, end, event type, string id, domain, thread, text of ranges, marks and domains; None without."""
+def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
+    """Return start, end, event type, string id, domain, thread, text of ranges, marks and domains; None without.
+
+    With ``detail`` the thread that ended the range follows (0 for the one that began it).
+    """
     table = find_table(source, NVTX)
     if table is None:
         return None
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("start"),
         Column("end", OPEN),
         Column("eventType", NVTX_PUSH_POP_RANGES[0]),
@@ -135,6 +175,8 @@ def nvtx_query(source: Source) -> Query | None:
         Column("globalTid"),
         Column("text", ""),
     )
+    if detail:
+        columns += (Column("endGlobalTid"),)
     kinds = (*NVTX_RANGES, *NVTX_MARKS, NVTX_DOMAIN_CREATE)
     return Query(table, columns, ("eventType", kinds) if "eventType" in source.tables()[table] else None)
 

@@ -189,19 +189,27 @@ class SqliteSource:
         return self._tables
 
     def row_count(self, table: str, *, exact: bool) -> tuple[int, bool]:
-        """Return (rows, exact). The quick answer is the range of row ids, which is the count where none was deleted."""
+        """Return (rows, exact). The quick answer is the range of row ids, which is the count where none was deleted.
+
+        Where there are no row ids or they are far from dense, rows are counted all the same.
+        """
         key = self._keys[table]
         with self._faults(), self._lock:
-            if exact or key is None:
-                return int(self._connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0]), True
-            low, high = self._range(table, key)
-        return high - low + 1, False
+            if not exact and key is not None:
+                low, high = self._range(table, key)
+                if self._is_dense(low, high):
+                    return high - low + 1, False
+            return int(self._connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0]), True
 
     def _range(self, table: str, key: str) -> tuple[int, int]:
         low = self._connection.execute(f"SELECT min({key}) FROM {_quoted(table)}").fetchone()[0]
         if low is None:
             return 1, 0
         return int(low), int(self._connection.execute(f"SELECT max({key}) FROM {_quoted(table)}").fetchone()[0])
+
+    def _is_dense(self, low: int, high: int) -> bool:
+        """Tell whether as many rows as there are row ids could be in a file of this size."""
+        return high - low + 1 <= self.path.stat().st_size // _SPARSE
 
     def parts(self, table: str, rows_per_part: int) -> list[Part]:
         """Return ranges of row ids; one part where the table has no row ids or they are far from dense."""
@@ -210,7 +218,7 @@ class SqliteSource:
             return [None]
         with self._faults(), self._lock:
             low, high = self._range(table, key)
-        if high - low + 1 > self.path.stat().st_size // _SPARSE:
+        if not self._is_dense(low, high):
             return [None]
         count = max(1, -(-(high - low + 1) // rows_per_part))
         edges = [low + (high - low + 1) * i // count for i in range(count + 1)]

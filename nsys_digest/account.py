@@ -1,0 +1,138 @@
+"""The sections that look at events one by one, all from one set of linked events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nsys_digest.errors import MissingData
+from nsys_digest.events import Events, link
+from nsys_digest.metrics.dispatch_steps import dispatch_steps, step_times
+from nsys_digest.metrics.gpu import GpuTime
+from nsys_digest.metrics.idle import ThreadTimelines, device_gaps, idle
+from nsys_digest.metrics.kernel_kinds import Classified, categories, communication, exposed, full_names
+from nsys_digest.metrics.launch import launch
+from nsys_digest.metrics.launched import LaunchedWork
+from nsys_digest.metrics.memory import memory
+from nsys_digest.metrics.names import name_of
+from nsys_digest.metrics.nvtx_detail import nvtx_detail
+from nsys_digest.metrics.steps import steps
+from nsys_digest.metrics.tails import api_tails, kernel_tails
+from nsys_digest.rules import Rules
+from nsys_digest.scan import Scanned
+from nsys_digest.schema.tables import COPY_KINDS, GPU_KINDS
+from nsys_digest.sections import NvtxDetail
+
+
+@dataclass(frozen=True, slots=True)
+class AccountOptions:
+    """Which sections to make, how many gaps to list, the rules for kernels, and the range that is a step."""
+
+    sections: tuple[str, ...]
+    gaps: int
+    rules: Rules
+    step: str | None
+
+    @property
+    def needs_events(self) -> bool:
+        """Whether anything must be looked at one by one."""
+        return bool(self.sections) or self.step is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The sections asked for, by the name of their field in the digest."""
+
+    sections: dict[str, Any]
+    nvtx: Mapping[str, NvtxDetail]
+    disagreements: tuple[str, ...]
+    """Where dispatch marks and graph launches disagree."""
+    unseen_graphs: int
+    """Graph launches whose kernels no section can see, while one that should was made."""
+
+
+def account(scanned: Scanned, gpu: GpuTime, strings: Mapping[int, str], options: AccountOptions) -> Account:
+    """Make the sections; takes the events out of the collectors.
+
+    Raises:
+        MissingData: no range has the name of the step.
+
+    """
+    wanted = frozenset(options.sections)
+    events = link(scanned.gpu, scanned.api, scanned.nvtx, strings, gpu.device_of_place)
+    ordinals = [device.device for device in gpu.devices]
+    labels = full_names(scanned.gpu, strings)
+    kernels = Classified(events.operations, labels, options.rules)
+    range_names = [] if scanned.nvtx is None else _range_names(scanned)
+    timelines = ThreadTimelines(events)
+    made: dict[str, Any] = {}
+    if "idle" in wanted:
+        namer = _OperationNames(events, scanned, strings)
+        made["idle"] = idle(events, timelines, ordinals, options.gaps, namer.name, range_names.__getitem__)
+    if "launch" in wanted:
+        made["launch"] = launch(events)
+    if "memory" in wanted:
+        made["memory"] = memory(events.operations, scanned.gpu, len(ordinals))
+    if "communication" in wanted:
+        made["communication"] = communication(kernels, ordinals)
+    if "categories" in wanted:
+        made["categories"] = categories(kernels)
+    if "api_tails" in wanted:
+        made["api_tails"] = api_tails(events.calls)
+    if "kernel_tails" in wanted:
+        short = [name_of(key, strings) for key in scanned.gpu.kernel_names.values]
+        made["kernel_tails"] = kernel_tails(events.operations, scanned.gpu, short)
+    details: Mapping[str, NvtxDetail] = {}
+    disagreements: tuple[str, ...] = ()
+    if {"nvtx", "dispatch_steps"} & wanted:
+        work = LaunchedWork(events)
+        if "nvtx" in wanted and scanned.nvtx is not None:
+            scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
+            details = nvtx_detail(events, work, scopes, range_names, gpu.busy)
+        if "dispatch_steps" in wanted:
+            names = scanned.nvtx.names if scanned.nvtx is not None else []
+            times = step_times(events, work, gpu.busy)
+            made["dispatch_steps"], disagreements = dispatch_steps(events, times, names)
+    if options.step is not None:
+        made["steps"] = _steps(events, timelines, options.step, range_names, gpu, kernels)
+    graphs = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
+    unseen = graphs if {"communication", "categories", "kernel_tails"} & wanted else 0
+    return Account(made, details, disagreements, unseen)
+
+
+def _range_names(scanned: Scanned) -> list[str]:
+    assert scanned.nvtx is not None
+    return [scanned.nvtx.display_name(group) for group in range(len(scanned.nvtx.groups))]
+
+
+def _steps(
+    events: Events, timelines: ThreadTimelines, step: str, names: list[str], gpu: GpuTime, kernels: Classified
+) -> Any:
+    if step not in names:
+        close = sorted({name for name in names if step.lower() in name.lower()})[:3] or sorted(set(names))[:3]
+        hint = f"there is {', '.join(close)}" if close else "the trace has no range at all"
+        raise MissingData(f"no NVTX range is named {step!r}; {hint}; give --steps the whole name, with its domain")
+    gaps = [device_gaps(events, index) for index in range(len(gpu.devices))]
+    return steps(events, timelines, step, names, gpu.busy, exposed(kernels), gaps)
+
+
+class _OperationNames:
+    """What an operation is called in a list of gaps."""
+
+    def __init__(self, events: Events, scanned: Scanned, strings: Mapping[int, str]) -> None:
+        self._operations = events.operations
+        self._gpu = scanned.gpu
+        self._strings = strings
+
+    def name(self, operation: int) -> str:
+        kind = GPU_KINDS[int(self._operations.kind[operation])]
+        label = int(self._operations.label[operation])
+        if kind == "kernel":
+            short, _ = self._gpu.kernel_labels.pairs[label]
+            return name_of(self._gpu.kernel_names.values[short], self._strings)
+        if kind == "memcpy":
+            return f"[memcpy {COPY_KINDS.get(self._gpu.copy_of(label)[0], 'unknown')}]"
+        return f"[{kind}]"

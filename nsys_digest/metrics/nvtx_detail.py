@@ -1,0 +1,114 @@
+"""What each range name stands for beside its totals: tails, self time, and the GPU work launched from within."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nsys_digest.events import Events
+from nsys_digest.intervals import Coverage, Int64s, Intervals, grouped_union
+from nsys_digest.metrics.launched import LaunchedWork
+from nsys_digest.metrics.tails import tails_by_group
+from nsys_digest.sections import NvtxDetail
+from nsys_digest.timeline import depths, parents
+
+
+def nvtx_detail(
+    events: Events, work: LaunchedWork, scope_of_group: Int64s, names: Sequence[str], busy: Intervals
+) -> dict[str, NvtxDetail]:
+    """Return the detail of each name; ``names`` and ``scope_of_group`` (domain) are by group of the collector."""
+    ranges = events.ranges
+    ids: dict[str, int] = {}
+    id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int64)
+    name = id_of[ranges.group] if ranges.group.size else np.zeros(0, np.int64)
+    count = len(ids)
+    thread = np.repeat(np.arange(len(ranges.threads)), np.diff(ranges.edges))
+    found = tails_by_group(name, ranges.end_ns - ranges.start_ns, count)
+    threads = _distinct(name, thread, count)
+    opened = np.bincount(name[ranges.was_open], minlength=count)
+    self_ns, has_push_pop = _self_time(events, name, scope_of_group, count)
+    launched_ns, launched_kernels = _launched(events, work, name, thread, count)
+    idle_ns = _idle(ranges.start_ns, ranges.end_ns, name, count, busy)
+    return {
+        text: NvtxDetail(
+            threads=int(threads[index]),
+            open_count=int(opened[index]),
+            min_ns=found[index].min_ns or 0,
+            p50_ns=found[index].p50_ns or 0,
+            p95_ns=found[index].p95_ns or 0,
+            p99_ns=found[index].p99_ns or 0,
+            max_ns=found[index].max_ns or 0,
+            self_ns=int(self_ns[index]) if has_push_pop[index] else None,
+            launched_busy_ns=int(launched_ns[index]),
+            launched_kernel_count=int(launched_kernels[index]),
+            gpu_idle_ns=int(idle_ns[index]),
+        )
+        for text, index in ids.items()
+    }
+
+
+def _distinct(name: Int64s, thread: Int64s, count: int) -> Int64s:
+    """Return how many threads each name is on."""
+    width = int(thread.max(initial=0)) + 1
+    pairs = np.unique(name * width + thread)
+    return np.bincount(pairs // width, minlength=count)
+
+
+def _self_time(events: Events, name: Int64s, scope_of_group: Int64s, count: int) -> tuple[Int64s, Int64s]:
+    """Return the self time of each name, and how many push/pop ranges it has.
+
+    The inner ranges of a range are those directly inside it on the same thread and in the same domain.
+    """
+    ranges = events.ranges
+    own = np.zeros(count, np.int64)
+    length_ns = ranges.end_ns - ranges.start_ns
+    counts = np.bincount(name[ranges.is_push_pop], minlength=count)
+    np.add.at(own, name[ranges.is_push_pop], length_ns[ranges.is_push_pop])
+    scope = scope_of_group[ranges.group] if ranges.group.size else np.zeros(0, np.int64)
+    for thread in range(len(ranges.threads)):
+        part = ranges.of_thread(thread)
+        real = np.flatnonzero(ranges.is_push_pop[part] & (length_ns[part] > 0)) + part.start
+        for domain in np.unique(scope[real]).tolist():
+            line = real[scope[real] == domain]
+            start_ns, end_ns = ranges.start_ns[line], ranges.end_ns[line]
+            parent = parents(depths(start_ns, end_ns))
+            inner = np.flatnonzero(parent >= 0)
+            outer = parent[inner]
+            inside_ns = np.maximum(np.minimum(end_ns[inner], end_ns[outer]) - start_ns[inner], 0)
+            np.subtract.at(own, name[line[outer]], inside_ns)
+    return own, counts
+
+
+def _launched(events: Events, work: LaunchedWork, name: Int64s, thread: Int64s, count: int) -> tuple[Int64s, Int64s]:
+    """Return busy time and kernels of the work whose launch call lies within a range of each name, on its thread.
+
+    The calls within a range are a stretch of the thread's calls; stretches of one name are merged first, so that
+    nested ranges of one name count once.
+    """
+    ranges, calls = events.ranges, events.calls
+    chosen = np.flatnonzero(ranges.ends_on_thread & (thread < len(calls.threads)))
+    first, after = np.zeros(chosen.size, np.int64), np.zeros(chosen.size, np.int64)
+    for one in np.unique(thread[chosen]).tolist():
+        own = thread[chosen] == one
+        part = calls.of_thread(one)
+        start_ns, end_ns = ranges.start_ns[chosen[own]], ranges.end_ns[chosen[own]]
+        # Calls of a thread end in the order in which they start, but for nested ones, whose outer call decides.
+        reach_ns = np.maximum.accumulate(calls.end_ns[part]) if part.stop > part.start else calls.end_ns[part]
+        first[own] = np.searchsorted(calls.start_ns[part], start_ns, side="left") + part.start
+        after[own] = np.searchsorted(reach_ns, end_ns, side="right") + part.start
+    stretches = grouped_union(first, after, name[chosen])
+    kernels = np.zeros(count, np.int64)
+    np.add.at(kernels, stretches.group, work.kernel_count(stretches.start_ns, stretches.end_ns))
+    return work.busy_by_group(stretches.start_ns, stretches.end_ns, stretches.group, count), kernels
+
+
+def _idle(start_ns: Int64s, end_ns: Int64s, name: Int64s, count: int, busy: Intervals) -> Int64s:
+    """Return the part of each name's union within the GPU span in which no GPU was busy."""
+    idle = np.zeros(count, np.int64)
+    if busy.start_ns.size and start_ns.size:
+        low, high = busy.start_ns[0], busy.end_ns[-1]
+        merged = grouped_union(np.maximum(start_ns, low), np.minimum(end_ns, high), name)
+        inside = merged.end_ns - merged.start_ns - Coverage(busy).within(merged.start_ns, merged.end_ns)
+        np.add.at(idle, merged.group, inside)
+    return idle

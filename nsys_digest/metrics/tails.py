@@ -1,0 +1,86 @@
+"""Percentiles of lengths of time: exact, nearest rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsys_digest.collect.events import Ints
+from nsys_digest.collect.gpu import GpuCollector
+from nsys_digest.events import Calls, Operations
+from nsys_digest.intervals import Int64s
+from nsys_digest.schema.tables import GPU_KINDS
+from nsys_digest.sections import Tails
+
+_KEY_LIMIT = 2**62
+
+
+def rank(percent: int, count: int) -> int:
+    """Return the index of the percentile in ``count`` sorted values: nearest rank, ceil(p / 100 * count) - 1."""
+    return max(-(-percent * count // 100) - 1, 0)
+
+
+def sorted_percentile(values: npt.NDArray[Any], percent: int) -> Any:
+    """Return the percentile of sorted values; None of none."""
+    return values[rank(percent, values.size)].item() if values.size else None
+
+
+def tails(lengths_ns: Int64s) -> Tails:
+    """Return the tails of lengths in any order."""
+    return _of_sorted(np.sort(lengths_ns))
+
+
+def _of_sorted(values: Int64s) -> Tails:
+    return Tails(
+        count=values.size,
+        total_ns=int(values.sum()),
+        min_ns=sorted_percentile(values, 0),
+        p50_ns=sorted_percentile(values, 50),
+        p95_ns=sorted_percentile(values, 95),
+        p99_ns=sorted_percentile(values, 99),
+        max_ns=sorted_percentile(values, 100),
+    )
+
+
+def tails_by_group(group: Ints, lengths_ns: Int64s, groups: int) -> list[Tails]:
+    """Return the tails of each group 0 … groups - 1; arrays of shape (n,)."""
+    widest = int(lengths_ns.max(initial=0)) + 1
+    if widest * groups < _KEY_LIMIT:
+        # one sort of plain integers serves all groups: each has its own stretch of the number line
+        keys = group.astype(np.int64)
+        keys *= widest
+        keys += lengths_ns
+        keys.sort()
+        edges = np.searchsorted(keys, np.arange(groups + 1) * widest)
+        keys %= widest
+        lengths_ns = keys
+    else:
+        order = np.lexsort((lengths_ns, group))
+        edges = np.searchsorted(group[order], np.arange(groups + 1))
+        lengths_ns = lengths_ns[order]
+    return [_of_sorted(lengths_ns[low:high]) for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+
+
+def by_total(names: Sequence[str], group: Ints, lengths_ns: Int64s) -> dict[str, Tails]:
+    """Return the tails of each name, most total time first; ``names[g]`` is that of group g, and may repeat."""
+    ids: dict[str, int] = {}
+    id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int32)
+    found = tails_by_group(id_of[group] if group.size else group, lengths_ns, len(ids))
+    rows = [(name, found[index]) for name, index in ids.items() if found[index].count]
+    return dict(sorted(rows, key=lambda row: (-row[1].total_ns, row[0])))
+
+
+def api_tails(calls: Calls) -> dict[str, Tails]:
+    """Return the tails of each recorded API name."""
+    return by_total(calls.names, calls.group, calls.end_ns - calls.start_ns)
+
+
+def kernel_tails(operations: Operations, gpu: GpuCollector, short_names: Sequence[str]) -> dict[str, Tails]:
+    """Return the tails of each short kernel name; ``short_names`` are by code."""
+    kernels = operations.kind == GPU_KINDS.index("kernel")
+    lengths_ns = np.maximum(operations.end_ns[kernels] - operations.start_ns[kernels], 0)
+    names = [short_names[short] for short, _ in gpu.kernel_labels.pairs]
+    return by_total(names, operations.label[kernels], lengths_ns)

@@ -428,9 +428,8 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
         causes["unattributed"] = end - start
     else:
         causes["queued"] = max(0, end - max(start, call.end))
-        causes["launch_call"] = max(0, min(end, call.end) - max(start, call.start))
         for piece_start, piece_end, inside in _pieces(
-            threads.calls.get(call.thread, []), start, max(start, min(end, call.start))
+            threads.calls.get(call.thread, []), start, max(start, min(end, call.end))
         ):
             if inside is not None:
                 causes[inside.cause] += piece_end - piece_start

@@ -46,19 +46,19 @@ def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes
     has_next = np.append(marks.thread[1:] == marks.thread[:-1], False) if size else np.zeros(0, bool)
     until_ns = np.where(has_next, np.append(marks.start_ns[1:], 0), marks.start_ns) if size else marks.start_ns
     first, after = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    for one in np.unique(marks.thread).tolist():
-        if one < len(calls.threads):
-            own = marks.thread == one
-            part = calls.of_thread(one)
-            first[own] = np.searchsorted(calls.start_ns[part], marks.start_ns[own], side="left") + part.start
-            after[own] = np.searchsorted(calls.start_ns[part], until_ns[own], side="left") + part.start
+    for one in np.unique(marks.thread[marks.thread < len(calls.threads)]).tolist():
+        own = marks.thread == one
+        part = calls.of_thread(one)
+        first[own] = np.searchsorted(calls.start_ns[part], marks.start_ns[own], side="left") + part.start
+        after[own] = np.searchsorted(calls.start_ns[part], until_ns[own], side="left") + part.start
+    launched = work.begun_in(marks.thread, marks.start_ns, until_ns)
     is_graph = calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool)
     graphs_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_graph, dtype=np.int64)))
     return StepTimes(
         has_next=has_next,
         wall_ns=until_ns - marks.start_ns,
         gpu_busy_ns=Coverage(busy).within(marks.start_ns, until_ns),
-        gpu_launched_ns=work.busy_by_group(first, after, np.arange(size), size),
+        gpu_launched_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size),
         graph_launches=graphs_before[after] - graphs_before[first],
     )
 

@@ -166,7 +166,8 @@ def idle(
     """Explain all idle time within the span of each device; ``devices`` are the CUDA ordinals by index."""
     accounts, longest = [], []
     for index, ordinal in enumerate(devices):
-        if not (events.operations.device == index).any():
+        took_time = events.operations.end_ns > events.operations.start_ns
+        if not (took_time & (events.operations.device == index)).any():
             continue
         found = device_gaps(events, index)
         amounts, thread = causes_of(events, timelines, found)

@@ -15,25 +15,26 @@ from nsys_digest.sections import Bandwidth, Copies, Memory, Sets
 def memory(operations: Operations, gpu: GpuCollector, devices: int) -> Memory:
     """Add up copies by direction and kinds of memory, most time first; takes the copies out of the collector."""
     label, size, length_ns = (column.astype(np.int64) for column in gpu.copies.take())
+    rows: dict[tuple[str, str | None, str | None], int] = {}
+    row_of_label = [rows.setdefault(_row(*gpu.copy_of(index)), len(rows)) for index in range(len(gpu.copy_labels))]
+    row = np.array(row_of_label, np.int64)[label] if label.size else label
     copies = []
-    for index in range(len(gpu.copy_labels)):
-        chosen = label == index
-        kind, source, destination = gpu.copy_of(index)
-        bytes_of, ns_of = size[chosen], length_ns[chosen]
+    for (direction, source, destination), index in rows.items():
+        bytes_of, ns_of = size[row == index], length_ns[row == index]
         timed = ns_of > 0
         gbps = np.sort(bytes_of[timed] / ns_of[timed])  # bytes a nanosecond are 1e9 bytes a second
         copies.append(
             Copies(
-                direction=COPY_KINDS.get(kind, "unknown"),
-                source_kind=_memory_kind(source),
-                destination_kind=_memory_kind(destination),
-                count=int(np.count_nonzero(chosen)),
+                direction=direction,
+                source_kind=source,
+                destination_kind=destination,
+                count=bytes_of.size,
                 bytes=int(bytes_of.sum()),
                 ns=int(ns_of.sum()),
                 gbps=Bandwidth(*(sorted_percentile(gbps, percent) for percent in (50, 95, 100))),
             )
         )
-    copies.sort(key=lambda row: (-row.ns, row.direction, row.source_kind or "", row.destination_kind or ""))
+    copies.sort(key=lambda one: (-one.ns, one.direction, one.source_kind or "", one.destination_kind or ""))
     sets = operations.kind == GPU_KINDS.index("memset")
     set_ns = np.maximum(operations.end_ns[sets] - operations.start_ns[sets], 0)
     return Memory(
@@ -50,6 +51,10 @@ def union_of_kind(operations: Operations, device: int, kind: str) -> Intervals:
     """Return the union of the operations of one kind on a device."""
     chosen = (operations.device == device) & (operations.kind == GPU_KINDS.index(kind))
     return union(operations.start_ns[chosen], operations.end_ns[chosen])
+
+
+def _row(kind: int, source: int, destination: int) -> tuple[str, str | None, str | None]:
+    return COPY_KINDS.get(kind, "unknown"), _memory_kind(source), _memory_kind(destination)
 
 
 def _memory_kind(kind: int) -> str | None:

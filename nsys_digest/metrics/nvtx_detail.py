@@ -83,24 +83,15 @@ def _self_time(events: Events, name: Int64s, scope_of_group: Int64s, count: int)
 def _launched(events: Events, work: LaunchedWork, name: Int64s, thread: Int64s, count: int) -> tuple[Int64s, Int64s]:
     """Return busy time and kernels of the work whose launch call lies within a range of each name, on its thread.
 
-    The calls within a range are a stretch of the thread's calls; stretches of one name are merged first, so that
-    nested ranges of one name count once.
+    Stretches of calls of one name are merged first, so that nested ranges of one name count once.
     """
-    ranges, calls = events.ranges, events.calls
-    chosen = np.flatnonzero(ranges.ends_on_thread & (thread < len(calls.threads)))
-    first, after = np.zeros(chosen.size, np.int64), np.zeros(chosen.size, np.int64)
-    for one in np.unique(thread[chosen]).tolist():
-        own = thread[chosen] == one
-        part = calls.of_thread(one)
-        start_ns, end_ns = ranges.start_ns[chosen[own]], ranges.end_ns[chosen[own]]
-        # Calls of a thread end in the order in which they start, but for nested ones, whose outer call decides.
-        reach_ns = np.maximum.accumulate(calls.end_ns[part]) if part.stop > part.start else calls.end_ns[part]
-        first[own] = np.searchsorted(calls.start_ns[part], start_ns, side="left") + part.start
-        after[own] = np.searchsorted(reach_ns, end_ns, side="right") + part.start
-    stretches = grouped_union(first, after, name[chosen])
+    ranges = events.ranges
+    chosen = np.flatnonzero(ranges.ends_on_thread)
+    found = work.within(thread[chosen], ranges.start_ns[chosen], ranges.end_ns[chosen])
+    merged = grouped_union(found.first, found.after, name[chosen][found.asked])
     kernels = np.zeros(count, np.int64)
-    np.add.at(kernels, stretches.group, work.kernel_count(stretches.start_ns, stretches.end_ns))
-    return work.busy_by_group(stretches.start_ns, stretches.end_ns, stretches.group, count), kernels
+    np.add.at(kernels, merged.group, work.kernel_count(merged.start_ns, merged.end_ns))
+    return work.busy_by_group(merged.start_ns, merged.end_ns, merged.group, count), kernels
 
 
 def _idle(start_ns: Int64s, end_ns: Int64s, name: Int64s, count: int, busy: Intervals) -> Int64s:

@@ -5,7 +5,6 @@ Exports also hold the environment, the user and the output of the profiled progr
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 
@@ -124,7 +123,8 @@ def _gpus(source: Source) -> tuple[tuple[GpuFact, ...], dict[tuple[int, int], Gp
     old: dict[int, GpuFact] = {}
     for ordinal, pid, name in source.rows("TARGET_INFO_CUDA_GPU", ("deviceId", "pid", "name")):
         if isinstance(ordinal, int) and isinstance(pid, int):
-            fact = old.setdefault(ordinal, GpuFact(None, ordinal, _text(name), None))
+            known = next((gpu for gpu in by_id.values() if gpu.ordinal == ordinal), None)
+            fact = old.setdefault(ordinal, known or GpuFact(None, ordinal, _text(name), None))
             gpu_of.setdefault((pid, ordinal), fact)
     gpus = tuple(by_id.values()) or tuple(old.values())
     return tuple(sorted(gpus, key=_gpu_order)), gpu_of
@@ -150,11 +150,13 @@ def _uuid(value: Value) -> str | None:
 def guess_gpu(facts: CaptureFacts, ordinal: int) -> tuple[GpuFact | None, bool]:
     """Return the GPU of an ordinal that no process map names, and whether that is a guess.
 
-    The CUDA ordinal column comes first, then nsys' own id. Where only one GPU has that number and every process sees
-    all GPUs this is right, but CUDA_VISIBLE_DEVICES renumbers per process, so it stays a guess.
+    It is the GPU that other processes call so, where they agree; else the one with that CUDA ordinal; else the one
+    with that id of nsys. With one GPU this is sure, with more CUDA_VISIBLE_DEVICES may have renumbered them.
     """
-    by_ordinal: defaultdict[int | None, list[GpuFact]] = defaultdict(list)
-    for gpu in facts.gpus:
-        by_ordinal[gpu.ordinal].append(gpu)
-    found = by_ordinal.get(ordinal) or [gpu for gpu in facts.gpus if gpu.gpu_id == ordinal]
+    agreed = {gpu for (_, other), gpu in facts.gpu_of.items() if other == ordinal}
+    if len(agreed) == 1:
+        return agreed.pop(), len(facts.gpus) > 1
+    found = [gpu for gpu in facts.gpus if gpu.ordinal == ordinal] or [
+        gpu for gpu in facts.gpus if gpu.gpu_id == ordinal
+    ]
     return (found[0], len(facts.gpus) > 1) if found else (None, False)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nsys_digest.errors import (
         DigestError,
         DigestInvalid,
+        MissingData,
         NotATrace,
         OutputFailed,
         RulesInvalid,
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
         ValueUnreadable,
     )
     from nsys_digest.model import Digest
-    from nsys_digest.pipeline import inspect, json_schema, summarize
+    from nsys_digest.pipeline import classify, inspect, json_schema, summarize
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Digest": "model",
+    "classify": "pipeline",
     "inspect": "pipeline",
     "json_schema": "pipeline",
     "summarize": "pipeline",
@@ -38,6 +40,7 @@ _HOMES = {
         (
             "DigestError",
             "DigestInvalid",
+            "MissingData",
             "NotATrace",
             "OutputFailed",
             "RulesInvalid",
@@ -54,6 +57,7 @@ __all__ = [
     "Digest",
     "DigestError",
     "DigestInvalid",
+    "MissingData",
     "NotATrace",
     "OutputFailed",
     "RulesInvalid",
@@ -62,6 +66,7 @@ __all__ = [
     "UsageInvalid",
     "ValueUnreadable",
     "__version__",
+    "classify",
     "inspect",
     "json_schema",
     "summarize",

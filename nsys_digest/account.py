@@ -12,7 +12,7 @@ from nsys_digest.errors import MissingData
 from nsys_digest.events import Events, link
 from nsys_digest.metrics.dispatch_steps import dispatch_steps, step_times
 from nsys_digest.metrics.gpu import GpuTime
-from nsys_digest.metrics.idle import ThreadTimelines, device_gaps, idle
+from nsys_digest.metrics.idle import device_gaps, idle
 from nsys_digest.metrics.kernel_kinds import Classified, categories, communication, exposed, full_names
 from nsys_digest.metrics.launch import launch
 from nsys_digest.metrics.launched import LaunchedWork
@@ -67,13 +67,10 @@ def account(scanned: Scanned, gpu: GpuTime, strings: Mapping[int, str], options:
     labels = full_names(scanned.gpu, strings)
     kernels = Classified(events.operations, labels, options.rules)
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
-    timelines = ThreadTimelines(events)
     made: dict[str, Any] = {}
     if "idle" in wanted:
         namer = _OperationNames(events, scanned, strings)
-        made["idle"] = idle(events, timelines, ordinals, options.gaps, namer.name, range_names.__getitem__)
-    if "launch" in wanted:
-        made["launch"] = launch(events)
+        made["idle"] = idle(events, ordinals, options.gaps, namer.name, range_names.__getitem__)
     if "memory" in wanted:
         made["memory"] = memory(events.operations, scanned.gpu, len(ordinals))
     if "communication" in wanted:
@@ -87,8 +84,10 @@ def account(scanned: Scanned, gpu: GpuTime, strings: Mapping[int, str], options:
         made["kernel_tails"] = kernel_tails(events.operations, scanned.gpu, short)
     details: Mapping[str, NvtxDetail] = {}
     disagreements: tuple[str, ...] = ()
-    if {"nvtx", "dispatch_steps"} & wanted:
+    if {"launch", "nvtx", "dispatch_steps"} & wanted:
         work = LaunchedWork(events)
+        if "launch" in wanted:
+            made["launch"] = launch(events, work)
         if "nvtx" in wanted and scanned.nvtx is not None:
             scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
             details = nvtx_detail(events, work, scopes, range_names, gpu.busy)
@@ -97,7 +96,7 @@ def account(scanned: Scanned, gpu: GpuTime, strings: Mapping[int, str], options:
             times = step_times(events, work, gpu.busy)
             made["dispatch_steps"], disagreements = dispatch_steps(events, times, names)
     if options.step is not None:
-        made["steps"] = _steps(events, timelines, options.step, range_names, gpu, kernels)
+        made["steps"] = _steps(events, options.step, range_names, gpu, kernels)
     graphs = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
     unseen = graphs if {"communication", "categories", "kernel_tails"} & wanted else 0
     return Account(made, details, disagreements, unseen)
@@ -108,15 +107,13 @@ def _range_names(scanned: Scanned) -> list[str]:
     return [scanned.nvtx.display_name(group) for group in range(len(scanned.nvtx.groups))]
 
 
-def _steps(
-    events: Events, timelines: ThreadTimelines, step: str, names: list[str], gpu: GpuTime, kernels: Classified
-) -> Any:
+def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, kernels: Classified) -> Any:
     if step not in names:
         close = sorted({name for name in names if step.lower() in name.lower()})[:3] or sorted(set(names))[:3]
         hint = f"there is {', '.join(close)}" if close else "the trace has no range at all"
         raise MissingData(f"no NVTX range is named {step!r}; {hint}; give --steps the whole name, with its domain")
     gaps = [device_gaps(events, index) for index in range(len(gpu.devices))]
-    return steps(events, timelines, step, names, gpu.busy, exposed(kernels), gaps)
+    return steps(events, step, names, gpu.busy, exposed(kernels), gaps)
 
 
 class _OperationNames:

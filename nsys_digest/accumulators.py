@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -285,3 +285,21 @@ class StreamingUnion:
         inner = np.unique(starts[_SAMPLES_PER_WINDOW::_SAMPLES_PER_WINDOW]).tolist()
         first, last = min(run.first_ns for run in self._runs), max(run.last_ns for run in self._runs)
         return [first, *(edge for edge in inner if first < edge < last), last]
+
+
+def windows_of_sorted(start_ns: Int64s, end_ns: Int64s, group: npt.NDArray[Any]) -> Iterator[GroupedIntervals]:
+    """Yield intervals in order of start in windows of time, as :meth:`StreamingUnion.take_windows` does."""
+    carried = GroupedIntervals(*(np.zeros(0, np.int64) for _ in range(3)))
+    for low in range(0, start_ns.size, _WINDOW):
+        part = slice(low, low + _WINDOW)
+        begun = GroupedIntervals(start_ns[part], end_ns[part], group[part].astype(np.int64))
+        window = GroupedIntervals(*(np.concatenate(both) for both in zip(carried, begun, strict=True)))
+        if part.stop >= start_ns.size:
+            yield window
+            return
+        edge = start_ns[part.stop]
+        across = window.end_ns > edge
+        carried = GroupedIntervals(
+            np.full(int(across.sum()), edge, np.int64), window.end_ns[across], window.group[across]
+        )
+        yield window._replace(end_ns=np.minimum(window.end_ns, edge))

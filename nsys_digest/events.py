@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsys_digest.collect.api import ApiCollector
-from nsys_digest.collect.events import Ints
+from nsys_digest.collect.events import Bools, Ints
 from nsys_digest.collect.gpu import GpuCollector
 from nsys_digest.collect.nvtx import NvtxCollector, NvtxOptions
 from nsys_digest.intervals import Int64s
@@ -38,7 +38,7 @@ class Calls:
     """Recorded name of each group."""
     class_of_group: Int64s
     """Index into ``CLASSES`` of each group."""
-    graph_group: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    graph_group: Bools
     """Whether a group is a CUDA graph launch."""
 
     def of_thread(self, thread: int) -> slice:
@@ -78,9 +78,9 @@ class Ranges:
     end_ns: Int64s
     group: Ints
     """Index into the groups of the collector: (domain, name)."""
-    is_push_pop: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    ends_on_thread: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    was_open: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    is_push_pop: Bools
+    ends_on_thread: Bools
+    was_open: Bools
     edges: Int64s
     threads: tuple[int, ...]
 
@@ -122,7 +122,7 @@ def link(
 
     ``names`` are the texts of the name ids of calls, ``devices`` the device of each place of the GPU collector.
     """
-    api = api if api is not None else ApiCollector(detail=True)
+    api = api if api is not None else ApiCollector(0)
     calls, correlation = _calls(api, names)
     operations = _operations(gpu, devices, api, calls, correlation)
     ranges, marks = _ranges_and_marks(nvtx, calls.threads)
@@ -131,8 +131,10 @@ def link(
 
 def _by_thread(start_ns: Int64s, thread: Ints) -> Int64s:
     """Return the order by thread, then by start; rows that are nearly in order of start take little time."""
-    by_start = np.argsort(start_ns, kind="stable")
     small = thread.astype(np.uint16) if thread.max(initial=0) < 1 << 16 else thread
+    if np.all(start_ns[1:] >= start_ns[:-1]):
+        return np.argsort(small, kind="stable")
+    by_start = np.argsort(start_ns, kind="stable")
     return by_start[np.argsort(small[by_start], kind="stable")]
 
 
@@ -140,7 +142,10 @@ def _calls(api: ApiCollector, names: Mapping[int, str]) -> tuple[Calls, Ints]:
     assert api.calls is not None
     start_ns, end_ns, group, thread, correlation = api.calls.take()
     order = _by_thread(start_ns, thread)
-    start_ns, end_ns, group, thread = start_ns[order], end_ns[order], group[order], thread[order]
+    start_ns = start_ns[order]
+    end_ns = end_ns[order]
+    group, thread, correlation = group[order], thread[order], correlation[order]
+    del order
     texts = tuple(
         names.get(api.names.values[name], f"[string {api.names.values[name]}]") for _, name in api.groups.pairs
     )
@@ -154,23 +159,20 @@ def _calls(api: ApiCollector, names: Mapping[int, str]) -> tuple[Calls, Ints]:
         class_of_group=np.array([CLASSES.index(call_class(text)) for text in texts], np.int64),
         graph_group=np.array([call_name(text) in GRAPH_LAUNCH_CALLS for text in texts], bool),
     )
-    return calls, correlation[order]
+    return calls, correlation
 
 
 def _operations(
     gpu: GpuCollector, devices: Sequence[int], api: ApiCollector, calls: Calls, call_correlation: Ints
 ) -> Operations:
-    assert gpu.operations is not None
-    start_ns, end_ns, group, correlation, label = gpu.operations.take()
-    if not np.all(start_ns[1:] >= start_ns[:-1]):
-        order = np.argsort(start_ns, kind="stable")
-        start_ns, end_ns, group = start_ns[order], end_ns[order], group[order]
-        correlation, label = correlation[order], label[order]
+    start_ns, end_ns, group, correlation, label = gpu.take_operations()
     pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
     kind_of, place_of = pairs[:, 0], pairs[:, 1]
     process_of_place = np.array([gpu.stream_of(place)[0] for place in range(gpu.place_count)], np.int64)
     process_of_group = process_of_place[place_of]
-    call = np.full(start_ns.size, NONE, np.int32 if calls.start_ns.size < 2**31 else np.int64)
+    call: Ints = np.full(start_ns.size, NONE, np.int32)
+    if calls.start_ns.size >= 2**31:
+        call = call.astype(np.int64)
     process_of_call_group = np.array([api.processes.values[process] for process, _ in api.groups.pairs], np.int64)
     for process in np.unique(process_of_group[process_of_group != 0]).tolist():
         launched = np.flatnonzero((process_of_group == process)[group] & (correlation != 0))
@@ -213,7 +215,7 @@ def _first_call(calls: Calls, chosen: Int64s, of_call: Ints, wanted: Ints) -> In
 
 def _ranges_and_marks(nvtx: NvtxCollector | None, call_threads: tuple[int, ...]) -> tuple[Ranges, Marks]:
     """Put ranges and marks in order; their threads are numbered as those of the calls, then on."""
-    nvtx = nvtx if nvtx is not None else NvtxCollector(lambda _: {}, NvtxOptions("?", True, 1), None, detail=True)
+    nvtx = nvtx if nvtx is not None else NvtxCollector(lambda _: {}, NvtxOptions("?", True, 1), None, detail=0)
     assert nvtx.ranges is not None
     start_ns, end_ns, group, thread, is_push_pop, ends_on_thread = nvtx.ranges.take()
     numbers = {value: number for number, value in enumerate(call_threads)}

@@ -17,12 +17,13 @@ from nsys_digest.errors import UsageInvalid
 from nsys_digest.inspection import Inspection, inspect_source
 from nsys_digest.metrics.capture import capture, rows_by_process
 from nsys_digest.metrics.gpu import gpu_time
+from nsys_digest.metrics.kernel_kinds import RuleUse, rule_use
 from nsys_digest.metrics.names import api_totals, kernel_totals
 from nsys_digest.metrics.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
 from nsys_digest.metrics.warnings import warnings
 from nsys_digest.model import Digest
-from nsys_digest.rules import load_rules
-from nsys_digest.scan import Progress, Scanned, default_threads, scan
+from nsys_digest.rules import Rules, load_rules
+from nsys_digest.scan import Progress, Scanned, default_threads, scan, scan_kernels
 from nsys_digest.schema.capture import CaptureFacts, read_capture
 from nsys_digest.schema.tables import STRINGS, check_is_trace, missing_columns
 from nsys_digest.schema_file import digest_schema_text
@@ -196,6 +197,31 @@ def inspect(trace: str | os.PathLike[str]) -> Inspection:
     """
     with _opened(Path(trace), "stdlib") as source:
         return inspect_source(source)
+
+
+def classify(
+    trace: str | os.PathLike[str], *, rules: str | os.PathLike[str] | None = None, reader: Reader = "auto"
+) -> RuleUse:
+    """Say which rule takes which kernel of a trace, and which kernels no rule takes.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
+        RulesInvalid: the rules are wrong.
+
+    """
+    path = Path(trace)
+    ordered = load_rules(None if rules is None else Path(rules))
+    try:
+        return _classify(path, ordered, reader)
+    except ReaderUnfitError:
+        return _classify(path, ordered, "stdlib")
+
+
+def _classify(path: Path, rules: Rules, reader: Reader) -> RuleUse:
+    with _opened(path, reader) as source:
+        gpu = scan_kernels(source, threads=default_threads(path.stat().st_size))
+        strings = source.strings(STRINGS, {*gpu.kernel_names.values, *gpu.full_names.values})
+        return rule_use(path.name, gpu, strings, rules)
 
 
 def json_schema() -> dict[str, Any]:

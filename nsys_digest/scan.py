@@ -67,30 +67,52 @@ def scan(
 
     """
     tasks: list[_Task] = []
-    gpu = GpuCollector(detail=detail)
+    queries = {kind: gpu_query(source, kind, detail=detail) for kind in GPU_KINDS}
+
+    def rows(query: Query) -> int:
+        return source.row_count(query.table, exact=False)[0]
+
+    def ranges(query: Query, kept: frozenset[int] | None) -> NvtxCollector:
+        size = rows(query) if detail else None
+        return NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, size)
+
+    gpu = GpuCollector({kind: rows(query) for kind, query in queries.items() if query} if detail else None)
     gpu_lock = threading.Lock()
-    for kind, name in enumerate(GPU_KINDS):
-        query = gpu_query(source, name, detail=detail)
+    for kind, query in enumerate(queries.values()):
         if query is not None:
             tasks.append(_Task(query, lambda batch, kind=kind: gpu.add(kind, batch), gpu_lock))  # type: ignore[misc]
     api = nvtx = None
     query = api_query(source, detail=detail)
     if query is not None:
-        api = ApiCollector(detail=detail)
+        api = ApiCollector(rows(query) if detail else None)
         tasks.append(_Task(query, api.add, threading.Lock()))
     query = nvtx_query(source, detail=detail)
     if query is not None:
-        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, detail=detail)
+        nvtx = NvtxCollector(
+            lambda ids: source.strings(STRINGS, ids), options, session_ns, detail=rows(query) if detail else None
+        )
         tasks.append(_Task(query, nvtx.add, threading.Lock()))
     _run(source, tasks, threads, progress)
     name_count = None
     if query is not None and nvtx is not None and nvtx.ranking is not None:
         name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names)
-        nvtx = NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, detail=detail)
+        nvtx = NvtxCollector(
+            lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, rows(query) if detail else None
+        )
         _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
     if nvtx is not None and nvtx.opened:
         nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, _last_nvtx(source, threads)))
     return Scanned(gpu, api, nvtx, name_count)
+
+
+def scan_kernels(source: Source, *, threads: int) -> GpuCollector:
+    """Read the kernels alone, every one."""
+    query = gpu_query(source, "kernel", detail=True)
+    gpu = GpuCollector({"kernel": source.row_count(query.table, exact=False)[0] if query else 0})
+    if query is not None:
+        kind = GPU_KINDS.index("kernel")
+        _run(source, [_Task(query, lambda batch: gpu.add(kind, batch), threading.Lock())], threads, None)
+    return gpu
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from typing import Any
 
 import jsonschema
 import pytest
-from builder import VERSIONS
-from oracle_account import CAUSES, expected_account, random_account_trace
-from test_fixtures import SHARED, TRACES, named
 
+from builder import VERSIONS
 from nsys_digest import Digest, json_schema, summarize
 from nsys_digest.schema.calls import call_class
 from nsys_digest.sections import LaunchCost, Tails
 from nsys_digest.sources.base import Reader
+from oracle_account import CAUSES, expected_account, random_account_trace
+from test_fixtures import SHARED, TRACES, named
 
 MEMORY_KINDS = {None: None, 0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device static"}
 
@@ -88,7 +88,13 @@ def check_launch(digest: Digest, reference: dict[str, Any]) -> None:
 def check_memory(digest: Digest, reference: dict[str, Any]) -> None:
     assert digest.memory is not None
     got = {
-        (row.direction, row.source_kind, row.destination_kind): (row.count, row.bytes, row.ns, row.gbps.p50, row.gbps.max)
+        (row.direction, row.source_kind, row.destination_kind): (
+            row.count,
+            row.bytes,
+            row.ns,
+            row.gbps.p50,
+            row.gbps.max,
+        )
         for row in digest.memory.copies
     }
     wanted = {}

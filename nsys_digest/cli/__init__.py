@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__
-from nsys_digest.cli import inspect, output, schema, summarize
+from nsys_digest.cli import inspect, output, rules, schema, summarize
 from nsys_digest.errors import DigestError
 
 _INTERRUPTED = 130
@@ -32,6 +32,7 @@ app = typer.Typer(
 )
 app.command("summarize")(summarize.command)
 app.command("inspect")(inspect.command)
+app.command("rules")(rules.command)
 app.command("schema")(schema.command)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.output import Format, check_output, chosen_format, text_layout, write
+from nsys_digest.cli.output import Format, check_output, chosen_format, write_report
 
 
 def command(
@@ -26,18 +26,6 @@ def command(
     from nsys_digest.pipeline import inspect
 
     found = inspect(trace)
-    if chosen is Format.json:
-        write(found.to_json(compact=compact), output)
-        return
     from nsys_digest.render.report import inspection_report
 
-    report = inspection_report(found)
-    if chosen is Format.markdown:
-        from nsys_digest.render import markdown
-
-        write(markdown.render(report), output)
-    else:
-        from nsys_digest.render import text
-
-        width, color = text_layout(output)
-        write(text.render(report, width=width, color=color), output)
+    write_report(lambda: found.to_json(compact=compact), lambda: inspection_report(found), chosen, output)

@@ -9,10 +9,15 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsys_digest.errors import OutputFailed, UsageInvalid
+
+if TYPE_CHECKING:
+    from nsys_digest.render.blocks import Report
 
 _PLAIN_WIDTH = 120
 
@@ -167,3 +172,20 @@ def note(message: str) -> None:
     if sys.stderr is not None:  # print() would take standard output instead
         with contextlib.suppress(OSError):
             print(f"nsys-digest: {one_line(message)}", file=sys.stderr)
+
+
+def write_report(
+    document: Callable[[], str], report: Callable[[], Report], chosen: Format, output: Path | None
+) -> None:
+    """Write a product in the chosen format: its JSON document, or its report, whichever is wanted."""
+    if chosen is Format.json:
+        write(document(), output)
+    elif chosen is Format.markdown:
+        from nsys_digest.render import markdown
+
+        write(markdown.render(report()), output)
+    else:
+        from nsys_digest.render import text
+
+        width, color = text_layout(output)
+        write(text.render(report(), width=width, color=color), output)

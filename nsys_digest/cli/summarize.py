@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, text_layout, write
+from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, write_report
 from nsys_digest.cli.progress import progress_bar
 
 
@@ -18,6 +18,13 @@ class ReaderChoice(StrEnum):
     auto = "auto"
     adbc = "adbc"
     stdlib = "stdlib"
+
+
+def chosen_sections(names: str) -> list[str] | None:
+    """Read the value of ``--sections``: None stands for all."""
+    if names == "all":
+        return None
+    return [] if names == "base" else [name.strip() for name in names.split(",") if name.strip()]
 
 
 def command(
@@ -41,6 +48,17 @@ def command(
     max_names: Annotated[
         int, typer.Option("--max-names", min=1, metavar="N", help="NVTX range names to keep apart.")
     ] = 100_000,
+    sections: Annotated[
+        str,
+        typer.Option("--sections", metavar="NAMES", help="all, base (none, faster), or names set apart by commas."),
+    ] = "all",
+    gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
+    steps: Annotated[
+        str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", metavar="FILE", help="Kernel categories: a TOML file of your own.")
+    ] = None,
     compact: Annotated[bool, typer.Option("--compact", help="JSON on one line.")] = False,
     threads: Annotated[
         int | None,
@@ -51,7 +69,7 @@ def command(
     ] = ReaderChoice.auto,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings on standard error.")] = False,
 ) -> None:
-    """Digest a trace: GPU busy and idle, kernels, CUDA API, NVTX ranges, dispatch marks."""
+    """Digest a trace: GPU busy and idle and why, launches, kernels, memory, CUDA API, NVTX ranges, dispatch marks."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import summarize
@@ -63,6 +81,10 @@ def command(
             dispatch_prefix=dispatch_prefix,
             raw_nvtx_names=raw_nvtx_names,
             max_nvtx_names=max_names,
+            sections=chosen_sections(sections),
+            gaps=gaps,
+            rules=rules,
+            steps=steps,
             threads=threads,
             reader=reader.value,
             progress=progress,
@@ -71,18 +93,6 @@ def command(
     if not quiet and not reported:
         for warn in digest.warnings:
             note(f"warning: {warn.message} [{warn.code}]")
-    if chosen is Format.json:
-        write(digest.to_json(compact=compact), output)
-        return
     from nsys_digest.render.report import digest_report
 
-    report = digest_report(digest, top)
-    if chosen is Format.markdown:
-        from nsys_digest.render import markdown
-
-        write(markdown.render(report), output)
-    else:
-        from nsys_digest.render import text
-
-        width, color = text_layout(output)
-        write(text.render(report, width=width, color=color), output)
+    write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)

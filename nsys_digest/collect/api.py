@@ -14,8 +14,8 @@ from nsys_digest.sources.base import Batch
 class ApiCollector:
     """CUDA API calls by (process, name)."""
 
-    def __init__(self, *, detail: bool = False) -> None:
-        """Start without a row; ``detail`` keeps every call for the sections that need them one by one."""
+    def __init__(self, detail: int | None = None) -> None:
+        """Start without a row; ``detail`` keeps every call: about how many rows there are."""
         self.processes, self.names = Codes(), Codes()
         self.groups = PairCodes()
         """(code of the process, code of the name id) of each group."""
@@ -25,7 +25,7 @@ class ApiCollector:
         self.last_ns = OPEN
         """The largest start or end, backtrace rows included."""
         self.threads = Codes()
-        self.calls = Columns(2, 3) if detail else None
+        self.calls = None if detail is None else Columns(detail, 2, 3)
         """Start, end, group, code of the thread, correlation id of every call."""
 
     def add(self, batch: Batch) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from nsys_digest.accumulators import Codes, PairCodes, StreamingUnion, Totals
-from nsys_digest.collect.events import Columns
+from nsys_digest.accumulators import Codes, PairCodes, StreamingUnion, Totals, windows_of_sorted
+from nsys_digest.collect.events import Columns, Ints
 from nsys_digest.collect.times import last_time
 from nsys_digest.errors import ValueUnreadable
-from nsys_digest.intervals import Int64s
+from nsys_digest.intervals import GroupedIntervals, Int64s
 from nsys_digest.schema.tables import GPU_KINDS, OPEN
 from nsys_digest.sources.base import Batch
 
@@ -23,15 +24,15 @@ _COPY_MASK = (1 << _COPY_BITS) - 1
 class GpuCollector:
     """GPU activity by kind and stream: totals, unions, and with ``detail`` every operation."""
 
-    def __init__(self, *, detail: bool = False) -> None:
-        """Start without a row; ``detail`` keeps every operation for the sections that need them one by one."""
+    def __init__(self, detail: Mapping[str, int] | None = None) -> None:
+        """Start without a row; ``detail`` keeps every operation: about how many rows there are of each kind."""
         self.processes = Codes()
         self._devices, self._contexts, self._streams = Codes(), Codes(), Codes()
         self._places = Codes()
         self.groups = PairCodes()
         """(kind, place) of each group; a place is a stream of a context of a device of a process."""
         self.totals = Totals()
-        self.unions = StreamingUnion()
+        self._unions = StreamingUnion()
         self.kernel_names = Codes()
         self.kernels = Totals()
         self.graph_nodes: Counter[int] = Counter()
@@ -40,14 +41,15 @@ class GpuCollector:
         self.skipped_count = 0
         self.last_ns = OPEN
         """The largest start or end."""
-        self.operations = Columns(2, 3) if detail else None
+        self.operations = None if detail is None else Columns(sum(detail.values()), 2, 3)
         """Start, end, group, correlation id, label of every operation."""
+        self._taken: tuple[Int64s, Int64s, Ints, Ints, Ints] | None = None
         self.full_names = Codes()
         self.kernel_labels = PairCodes()
         """(code of the short name, code of the full name) of each label of a kernel."""
         self.copy_labels = Codes()
         """Copy kind and kinds of memory of each label of a copy; see ``copy_of``."""
-        self.copies = Columns(0, 3)
+        self.copies = Columns((detail or {}).get("memcpy", 0), 0, 3)
         """Label, bytes, length of every copy."""
         self.set_bytes = 0
 
@@ -65,7 +67,8 @@ class GpuCollector:
             length_ns = np.maximum(length_ns, 0)
         group = self.groups.encode(kinds, place)
         self.totals.add(group, length_ns)
-        self.unions.add(start_ns, end_ns, group)
+        if self.operations is None:
+            self._unions.add(start_ns, end_ns, group)
         in_graph = batch.ints(6) != 0
         if in_graph.any():
             for code, count in enumerate(np.bincount(process[in_graph]).tolist()):
@@ -84,6 +87,25 @@ class GpuCollector:
             self.set_bytes += int(batch.ints(9).sum())
         if self.operations is not None:
             self.operations.add(start_ns, end_ns, group, batch.ints(8), label)
+
+    def take_windows(self) -> Iterator[GroupedIntervals]:
+        """Yield all activity in windows of time, by group; see :meth:`StreamingUnion.take_windows`."""
+        if self.operations is None:
+            return self._unions.take_windows()
+        if self._taken is None:
+            start_ns, end_ns, group, correlation, label = self.operations.take()
+            if not np.all(start_ns[1:] >= start_ns[:-1]):
+                order = np.argsort(start_ns, kind="stable")
+                start_ns, end_ns, group = start_ns[order], end_ns[order], group[order]
+                correlation, label = correlation[order], label[order]
+            self._taken = start_ns, end_ns, group, correlation, label
+        return windows_of_sorted(*self._taken[:3])
+
+    def take_operations(self) -> tuple[Int64s, Int64s, Ints, Ints, Ints]:
+        """Return start, end, group, correlation id and label of every operation, in order of start; after windows."""
+        assert self._taken is not None
+        taken, self._taken = self._taken, None
+        return taken
 
     def _copy_labels(self, batch: Batch) -> Int64s:
         key = np.zeros(len(batch), np.int64)

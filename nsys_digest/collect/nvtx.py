@@ -57,12 +57,11 @@ class NvtxCollector:
         options: NvtxOptions,
         session_ns: int | None,
         kept: frozenset[int] | None = None,
-        *,
-        detail: bool = False,
+        detail: int | None = None,
     ) -> None:
         """Resolve registered strings with ``resolve``; ``kept`` are the hashes of the names to keep apart.
 
-        ``detail`` keeps every range for the sections that need them one by one.
+        ``detail`` keeps every range for the sections that need them one by one: about how many rows there are.
         """
         self._resolve = resolve
         self._options = options
@@ -91,7 +90,7 @@ class NvtxCollector:
         self.dispatch: list[tuple[Int64s, Int64s, Int64s]] = []
         """(start, index into ``names``, code of the thread) of marks and ranges of the dispatch prefix."""
         self.threads = Codes()
-        self.ranges = Columns(2, 4) if detail else None
+        self.ranges = None if detail is None else Columns(detail, 2, 4)
         """Start, end (``OPEN``: the last time stamp), group, code of the thread, 1 for push/pop, 1 for an end on the
         thread of the start, of every range."""
         self.last_ns = OPEN

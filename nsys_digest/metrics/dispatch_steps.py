@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nsys_digest.collect.events import Bools
 from nsys_digest.events import Events
 from nsys_digest.intervals import Coverage, Int64s, Intervals
 from nsys_digest.metrics.launched import LaunchedWork
@@ -32,7 +33,7 @@ def fields_of(text: str) -> dict[str, int | str]:
 class StepTimes:
     """What lies between each mark and the next of its thread; arrays of shape (n,), 0 where there is none."""
 
-    has_next: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    has_next: Bools
     wall_ns: Int64s
     gpu_busy_ns: Int64s
     gpu_launched_ns: Int64s

@@ -52,7 +52,7 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
         [keys.setdefault(table.key(process, device), len(keys)) for process, device, _, _ in places], np.int64
     )
     times = _Times(gpu, device_of, len(keys))
-    for window in gpu.unions.take_windows():
+    for window in gpu.take_windows():
         times.add(window)
     rows = _rows_by_stream(gpu, places, times.by_place.tolist(), device_of.tolist())
     ordered = sorted(table.keys())

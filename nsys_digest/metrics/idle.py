@@ -15,58 +15,15 @@ from typing import Final
 import numpy as np
 
 from nsys_digest.events import CLASSES, NONE, Events
-from nsys_digest.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
-from nsys_digest.schema.calls import CallClass
+from nsys_digest.intervals import Coverage, Int64s, gaps, subtract, union
+from nsys_digest.metrics.threads import ThreadTimeline
 from nsys_digest.sections import Bin, Cause, DeviceIdle, Gap, Idle
-from nsys_digest.timeline import Segments, innermost
 
-CAUSES: Final = (
-    "queued",
-    *(str(cls) for cls in (CallClass.launch, CallClass.sync, CallClass.memory, CallClass.module, CallClass.other)),
-    "host",
-    "unattributed",
-)
+CAUSES: Final = ("queued", *map(str, CLASSES), "host", "unattributed")
 _QUEUED, _HOST, _UNATTRIBUTED = (CAUSES.index(name) for name in ("queued", "host", "unattributed"))
 NO_RANGE: Final = "(none)"
+_IN_CALLS = slice(_QUEUED + 1, _HOST)
 _FIRST_BIN_NS = 1_000
-
-
-class ThreadTimelines:
-    """What each thread was doing when, found out when a thread is first asked for."""
-
-    def __init__(self, events: Events) -> None:
-        """Look at these events."""
-        self._events = events
-        self._calls: dict[int, tuple[dict[str, Coverage], Intervals]] = {}
-        self._ranges: dict[int, Segments] = {}
-
-    def calls(self, thread: int) -> tuple[dict[str, Coverage], Intervals]:
-        """Return the time in which a call of each class was innermost, and the time in any call."""
-        if thread not in self._calls:
-            calls = self._events.calls
-            part = calls.of_thread(thread)
-            start_ns, end_ns, group = calls.start_ns[part], calls.end_ns[part], calls.group[part]
-            real = end_ns > start_ns
-            segments = innermost(start_ns[real], end_ns[real])
-            of_segment = calls.class_of_group[group[real][segments.owner]]
-            by_class = {
-                str(cls): Coverage(union(segments.start_ns[chosen], segments.end_ns[chosen]))
-                for index, cls in enumerate(CLASSES)
-                if (chosen := of_segment == index).any()
-            }
-            self._calls[thread] = by_class, union(segments.start_ns, segments.end_ns)
-        return self._calls[thread]
-
-    def ranges(self, thread: int) -> Segments:
-        """Return the segments of the innermost push/pop range; owners are indices into all ranges."""
-        if thread not in self._ranges:
-            ranges = self._events.ranges
-            part = ranges.of_thread(thread)
-            start_ns, end_ns = ranges.start_ns[part], ranges.end_ns[part]
-            real = np.flatnonzero(ranges.is_push_pop[part] & (end_ns > start_ns))
-            segments = innermost(start_ns[real], end_ns[real])
-            self._ranges[thread] = segments._replace(owner=real[segments.owner] + part.start)
-        return self._ranges[thread]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +34,10 @@ class DeviceGaps:
     end_ns: Int64s
     ended_by: Int64s
     """Index of the operation that ends each gap: of those that start with its end, the one that ends first."""
+
+    def some(self, chosen: Int64s) -> DeviceGaps:
+        """Return the gaps at those positions."""
+        return DeviceGaps(self.start_ns[chosen], self.end_ns[chosen], self.ended_by[chosen])
 
 
 def device_gaps(events: Events, device: int) -> DeviceGaps:
@@ -94,54 +55,110 @@ def device_gaps(events: Events, device: int) -> DeviceGaps:
     return DeviceGaps(between.start_ns, between.end_ns, own[first])
 
 
-def causes_of(events: Events, timelines: ThreadTimelines, found: DeviceGaps) -> tuple[Int64s, Int64s]:
-    """Return the time of each cause in each gap, shape (causes, n), and the thread of each gap's launch or NONE."""
+def thread_of_gaps(events: Events, found: DeviceGaps) -> Int64s:
+    """Return the thread of the call that launched the end of each gap, ``NONE`` where the trace does not say."""
     call = events.operations.call[found.ended_by]
+    return np.where(call == NONE, NONE, events.calls.thread_of(call))
+
+
+def causes_on_thread(events: Events, timeline: ThreadTimeline, found: DeviceGaps) -> Int64s:
+    """Return the time of each cause in gaps that calls of one thread ended, shape (causes, n)."""
+    until_ns = _submitted_ns(events, found)
     amounts = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
-    length_ns = found.end_ns - found.start_ns
-    linked = call != NONE
-    amounts[_UNATTRIBUTED, ~linked] = length_ns[~linked]
-    thread = np.full(call.size, NONE, np.int64)
-    thread[linked] = events.calls.thread_of(call[linked])
-    for one in np.unique(thread[linked]).tolist():
-        chosen = np.flatnonzero(thread == one)
-        start_ns, end_ns = found.start_ns[chosen], found.end_ns[chosen]
-        until_ns = np.clip(events.calls.end_ns[call[chosen]], start_ns, end_ns)
-        amounts[_QUEUED, chosen] = end_ns - until_ns
-        by_class, _ = timelines.calls(one)
-        rest_ns = until_ns - start_ns
-        for name, coverage in by_class.items():
-            inside = coverage.within(start_ns, until_ns)
-            amounts[CAUSES.index(name), chosen] = inside
-            rest_ns -= inside
-        amounts[_HOST, chosen] = rest_ns
-    return amounts, thread
+    amounts[_QUEUED] = found.end_ns - until_ns
+    amounts[_IN_CALLS] = timeline.in_calls(found.start_ns, until_ns)
+    amounts[_HOST] = until_ns - found.start_ns - amounts[_IN_CALLS].sum(axis=0)
+    return amounts
 
 
-def _host_by_range(
-    events: Events, timelines: ThreadTimelines, found: DeviceGaps, thread: Int64s, range_name: Callable[[int], str]
-) -> dict[str, int]:
-    """Split the host part of a device's gaps by the innermost range of the thread; most time first."""
-    call = events.operations.call[found.ended_by]
-    by_group: defaultdict[int, int] = defaultdict(int)
-    outside = 0
+def _submitted_ns(events: Events, found: DeviceGaps) -> Int64s:
+    """Return when the call that launched the end of each gap returned, within the gap."""
+    return np.clip(events.calls.end_ns[events.operations.call[found.ended_by]], found.start_ns, found.end_ns)
+
+
+def causes_of(events: Events, found: DeviceGaps) -> Int64s:
+    """Return the time of each cause in gaps, shape (causes, n); made for few gaps."""
+    thread = thread_of_gaps(events, found)
+    amounts = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
+    amounts[_UNATTRIBUTED] = np.where(thread == NONE, found.end_ns - found.start_ns, 0)
     for one in np.unique(thread[thread != NONE]).tolist():
         chosen = np.flatnonzero(thread == one)
-        start_ns, end_ns = found.start_ns[chosen], found.end_ns[chosen]
-        before = union(start_ns, np.clip(events.calls.end_ns[call[chosen]], start_ns, end_ns))
-        host = subtract(before, timelines.calls(one)[1])
-        segments = timelines.ranges(one)
-        inside = Coverage(host).within(segments.start_ns, segments.end_ns)
-        group = events.ranges.group[segments.owner]
-        for key in np.unique(group).tolist():
-            by_group[key] += int(inside[group == key].sum())
-        outside += host.total_ns - int(inside.sum())
-    by_name: defaultdict[str, int] = defaultdict(int)
-    for key, ns in by_group.items():
-        by_name[range_name(key)] += ns
-    by_name[NO_RANGE] += outside
-    rows = [(name, ns) for name, ns in by_name.items() if ns]
-    return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
+        amounts[:, chosen] = causes_on_thread(events, ThreadTimeline.of(events, one), found.some(chosen))
+    return amounts
+
+
+class _DeviceAccount:
+    """The account of one device, added up thread by thread."""
+
+    def __init__(self, events: Events, device: int, ordinal: int, top: int) -> None:
+        self._events = events
+        self.device, self.ordinal = device, ordinal
+        self.gaps = device_gaps(events, device)
+        self.length_ns = self.gaps.end_ns - self.gaps.start_ns
+        self.thread = thread_of_gaps(events, self.gaps).astype(np.int32)
+        self._total, self._gaps, self._longest = (np.zeros(len(CAUSES), np.int64) for _ in range(3))
+        self._host_by_group = np.zeros(int(events.ranges.group.max(initial=-1)) + 1, np.int64)
+        self._host_outside = 0
+        self.listed = np.sort(np.lexsort((self.gaps.start_ns, -self.length_ns))[:top])
+        """The longest gaps."""
+        self._listed_causes = np.zeros((len(CAUSES), self.listed.size), np.int64)
+        alone = np.flatnonzero(self.thread == NONE)
+        amounts = np.zeros((len(CAUSES), alone.size), np.int64)
+        amounts[_UNATTRIBUTED] = self.length_ns[alone]
+        self._add(alone, amounts)
+
+    def add_thread(self, thread: int, timeline: ThreadTimeline) -> None:
+        """Account for the gaps that calls of this thread ended."""
+        chosen = np.flatnonzero(self.thread == thread)
+        if not chosen.size:
+            return
+        found = self.gaps.some(chosen)
+        self._add(chosen, causes_on_thread(self._events, timeline, found))
+        before = union(found.start_ns, _submitted_ns(self._events, found))
+        host = subtract(before, timeline.any_call())
+        inside = Coverage(host).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
+        np.add.at(self._host_by_group, self._events.ranges.group[timeline.ranges.owner], inside)
+        self._host_outside += host.total_ns - int(inside.sum())
+
+    def _add(self, chosen: Int64s, amounts: Int64s) -> None:
+        self._total += amounts.sum(axis=1)
+        self._gaps += np.count_nonzero(amounts, axis=1)
+        self._longest = np.maximum(self._longest, amounts.max(axis=1, initial=0))
+        position = np.minimum(np.searchsorted(chosen, self.listed), max(chosen.size - 1, 0))
+        mine = chosen[position] == self.listed if chosen.size else np.zeros(self.listed.size, bool)
+        self._listed_causes[:, mine] = amounts[:, position[mine]]
+
+    def result(self, range_name: Callable[[int], str]) -> DeviceIdle:
+        """Return the account."""
+        by_name: defaultdict[str, int] = defaultdict(int)
+        for group in np.flatnonzero(self._host_by_group).tolist():
+            by_name[range_name(group)] += int(self._host_by_group[group])
+        by_name[NO_RANGE] += self._host_outside
+        host = sorted(((name, ns) for name, ns in by_name.items() if ns), key=lambda row: (-row[1], row[0]))
+        columns = zip(CAUSES, self._total.tolist(), self._gaps.tolist(), self._longest.tolist(), strict=True)
+        return DeviceIdle(
+            device=self.ordinal,
+            idle_ns=int(self.length_ns.sum()),
+            gap_count=self.length_ns.size,
+            causes={name: Cause(ns, gaps, longest) for name, ns, gaps, longest in columns},
+            host_by_nvtx_ns=dict(host),
+            histogram=_histogram(self.length_ns),
+        )
+
+    def longest(self, operation_name: Callable[[int], str], range_name: Callable[[int], str]) -> list[Gap]:
+        """Return the longest gaps."""
+        return [
+            Gap(
+                device=self.ordinal,
+                start_ns=int(self.gaps.start_ns[position]),
+                length_ns=int(self.length_ns[position]),
+                before=operation_name(_ended_last(self._events, self.device, int(self.gaps.start_ns[position]))),
+                after=operation_name(int(self.gaps.ended_by[position])),
+                causes_ns={name: ns for name, ns in zip(CAUSES, causes, strict=True) if ns},
+                nvtx=_around(self._events, int(self._events.operations.call[self.gaps.ended_by[position]]), range_name),
+            )
+            for position, causes in zip(self.listed.tolist(), self._listed_causes.T.tolist(), strict=True)
+        ]
 
 
 def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
@@ -157,50 +174,27 @@ def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
 
 def idle(
     events: Events,
-    timelines: ThreadTimelines,
     devices: Sequence[int],
     top: int,
     operation_name: Callable[[int], str],
     range_name: Callable[[int], str],
 ) -> Idle:
     """Explain all idle time within the span of each device; ``devices`` are the CUDA ordinals by index."""
-    accounts, longest = [], []
-    for index, ordinal in enumerate(devices):
-        took_time = events.operations.end_ns > events.operations.start_ns
-        if not (took_time & (events.operations.device == index)).any():
-            continue
-        found = device_gaps(events, index)
-        amounts, thread = causes_of(events, timelines, found)
-        length_ns = found.end_ns - found.start_ns
-        accounts.append(
-            DeviceIdle(
-                device=ordinal,
-                idle_ns=int(length_ns.sum()),
-                gap_count=length_ns.size,
-                causes={
-                    name: Cause(int(row.sum()), int(np.count_nonzero(row)), int(row.max(initial=0)))
-                    for name, row in zip(CAUSES, amounts, strict=True)
-                },
-                host_by_nvtx_ns=_host_by_range(events, timelines, found, thread, range_name),
-                histogram=_histogram(length_ns),
-            )
-        )
-        for position in np.lexsort((found.start_ns, -length_ns))[:top].tolist():
-            longest.append(
-                Gap(
-                    device=ordinal,
-                    start_ns=int(found.start_ns[position]),
-                    length_ns=int(length_ns[position]),
-                    before=operation_name(_ended_last(events, index, int(found.start_ns[position]))),
-                    after=operation_name(int(found.ended_by[position])),
-                    causes_ns={
-                        name: int(row[position]) for name, row in zip(CAUSES, amounts, strict=True) if row[position]
-                    },
-                    nvtx=_around(events, int(events.operations.call[found.ended_by[position]]), range_name),
-                )
-            )
+    operations = events.operations
+    took_time = operations.end_ns > operations.start_ns
+    accounts = [
+        _DeviceAccount(events, index, ordinal, top)
+        for index, ordinal in enumerate(devices)
+        if (took_time & (operations.device == index)).any()
+    ]
+    threads = {thread for account in accounts for thread in np.unique(account.thread).tolist() if thread != NONE}
+    for thread in sorted(threads):  # one timeline at a time: those of all threads would not fit
+        timeline = ThreadTimeline.of(events, thread)
+        for account in accounts:
+            account.add_thread(thread, timeline)
+    longest = [gap for account in accounts for gap in account.longest(operation_name, range_name)]
     longest.sort(key=lambda gap: (-gap.length_ns, gap.device, gap.start_ns))
-    return Idle(tuple(accounts), tuple(longest[:top]))
+    return Idle(tuple(account.result(range_name) for account in accounts), tuple(longest[:top]))
 
 
 def _ended_last(events: Events, device: int, end_ns: int) -> int:

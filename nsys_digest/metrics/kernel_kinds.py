@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from nsys_digest.collect.events import Ints
+from nsys_digest.codec import encode
+from nsys_digest.collect.events import Bools, Ints
 from nsys_digest.collect.gpu import GpuCollector
 from nsys_digest.events import Operations
 from nsys_digest.intervals import Int64s, Intervals, empty, grouped_union, intersect, subtract, union
@@ -114,5 +118,51 @@ def _is_communication(rule: Rule | None) -> bool:
     return rule is not None and rule.category == COMMUNICATION
 
 
-def _union(kernels: Classified, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Intervals:
+def _union(kernels: Classified, chosen: Bools) -> Intervals:
     return union(kernels.start_ns[chosen], kernels.end_ns[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """A full kernel name with its time, and the rule that took it; the last four are None where none did."""
+
+    name: str
+    count: int
+    total_ns: int
+    category: str | None
+    kind: str | None
+    rule: str | None
+    pattern: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleUse:
+    """Which rule took which kernel of a trace, most time first."""
+
+    file: str
+    kernels: tuple[KernelUse, ...]
+
+    def to_json(self, *, compact: bool = False) -> str:
+        """Return the fields as JSON text, times in seconds."""
+        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
+        return json.dumps(encode(self), ensure_ascii=False, allow_nan=False, **layout)
+
+
+def rule_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules: Rules) -> RuleUse:
+    """Return the kernels by full name with the rule that knows each; takes the operations out of the collector."""
+    assert gpu.operations is not None
+    start_ns, end_ns, _, _, label = gpu.operations.take()
+    names = full_names(gpu, strings)
+    counts, sums = np.bincount(label, minlength=len(names)), np.zeros(len(names), np.int64)
+    np.add.at(sums, label, np.maximum(end_ns - start_ns, 0))
+    totals: dict[str, list[int]] = {}
+    for name, count, total_ns in zip(names, counts.tolist(), sums.tolist(), strict=True):
+        both = totals.setdefault(name, [0, 0])
+        both[0] += count
+        both[1] += total_ns
+    uses = []
+    for name, (count, total_ns) in sorted(totals.items(), key=lambda row: (-row[1][1], row[0])):
+        rule = rules.classify(name)
+        known = (rule.category, rule.kind, rule.source, rule.pattern) if rule else (None, None, None, None)
+        uses.append(KernelUse(name, count, total_ns, *known))
+    return RuleUse(file, tuple(uses))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsys_digest.collect.events import Ints, small_ids
 from nsys_digest.events import NONE, Events
 from nsys_digest.intervals import Int64s, grouped_union
 from nsys_digest.schema.tables import GPU_KINDS
@@ -35,7 +36,9 @@ class LaunchedWork:
         """Put the launching calls in lines, and the linked operations behind them."""
         operations, calls = events.operations, events.calls
         linked = np.flatnonzero(operations.call != NONE)
-        launching = np.unique(operations.call[linked]).astype(np.int64)
+        launches = np.zeros(calls.start_ns.size, bool)
+        launches[operations.call[linked]] = True
+        launching = np.flatnonzero(launches)
         start_ns, end_ns = calls.start_ns[launching], calls.end_ns[launching]
         edges = np.searchsorted(launching, calls.edges)
         order = np.arange(launching.size)
@@ -51,47 +54,73 @@ class LaunchedWork:
             order[part] = by_nesting[by_line] + part.start
             borders = np.searchsorted(depth[by_line], np.arange(int(depth.max()) + 2)) + part.start
             self._lines[thread] += [slice(low, high) for low, high in pairwise(borders.tolist())]
-        self._start_ns, self._end_ns = start_ns[order], end_ns[order]
-        position = np.empty(order.size, np.int64)
-        position[order] = np.arange(order.size)
-        position_of = position[np.searchsorted(launching, operations.call[linked])]
-        behind = linked[np.argsort(position_of, kind="stable")]
-        self._edges = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(position_of, minlength=order.size))))
-        """Operations of the i-th launching call are at ``edges[i]:edges[i + 1]``."""
-        self._operation_start_ns, self._operation_end_ns = operations.start_ns[behind], operations.end_ns[behind]
-        kernels = operations.kind[behind] == GPU_KINDS.index("kernel")
+        self._operations, self._calls = operations, calls
+        self._call = small_ids(launching[order], calls.start_ns.size)
+        del launches, launching, start_ns, end_ns
+        place = np.zeros(calls.start_ns.size, self._call.dtype)
+        place[self._call] = np.arange(order.size)
+        position = place[operations.call[linked]]
+        del place, order
+        # by thread first: within a thread work is launched nearly in the order in which it runs
+        thread_of = calls.thread_of(operations.call[linked])
+        small = thread_of.astype(np.uint16) if len(calls.threads) < 1 << 16 else thread_of
+        behind = np.argsort(small, kind="stable")
+        behind = behind[np.argsort(position[behind], kind="stable")]
+        counts = np.bincount(position, minlength=self._call.size)
+        self._edges = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        """Operations of the i-th launching call are at ``edges[i]:edges[i + 1]`` of ``_order``."""
+        self._order = small_ids(linked[behind], operations.start_ns.size)
+        kernels = operations.kind[self._order] == GPU_KINDS.index("kernel")
         self._kernels_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kernels, dtype=np.int64)))
 
-    def within(self, thread: Int64s, start_ns: Int64s, end_ns: Int64s) -> Stretches:
+    def first_starts(self) -> tuple[Int64s, Int64s]:
+        """Return the calls that launched a kernel or a graph, and when the first of that work began.
+
+        Work without a known time (0 to 0, as CUPTI writes it) or with its end before its start does not count.
+        """
+        if not self._call.size:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        never = np.iinfo(np.int64).max
+        start_ns, end_ns = self._operations.start_ns[self._order], self._operations.end_ns[self._order]
+        kind = self._operations.kind[self._order]
+        work = (kind == GPU_KINDS.index("kernel")) | (kind == GPU_KINDS.index("graph"))
+        work &= (end_ns >= start_ns) & ((start_ns != 0) | (end_ns != 0))
+        start_ns[~work] = never
+        first_ns = np.minimum.reduceat(start_ns, self._edges[:-1])
+        known = first_ns != never
+        return self._call[known].astype(np.int64), first_ns[known]
+
+    def within(self, thread: Ints, start_ns: Int64s, end_ns: Int64s) -> Stretches:
         """Return the launching calls of a thread that lie wholly in ``[start, end]``."""
         return self._stretches(thread, start_ns, end_ns, wholly=True)
 
-    def begun_in(self, thread: Int64s, start_ns: Int64s, end_ns: Int64s) -> Stretches:
+    def begun_in(self, thread: Ints, start_ns: Int64s, end_ns: Int64s) -> Stretches:
         """Return the launching calls of a thread that begin in ``[start, end)``."""
         return self._stretches(thread, start_ns, end_ns, wholly=False)
 
-    def _stretches(self, thread: Int64s, start_ns: Int64s, end_ns: Int64s, *, wholly: bool) -> Stretches:
+    def _stretches(self, thread: Ints, start_ns: Int64s, end_ns: Int64s, *, wholly: bool) -> Stretches:
         found: list[Stretches] = []
         for one in np.unique(thread).tolist():
             asked = np.flatnonzero(thread == one)
             for line in self._lines.get(one, ()):
-                first = np.searchsorted(self._start_ns[line], start_ns[asked], side="left") + line.start
+                begins, ends = self._calls.start_ns[self._call[line]], self._calls.end_ns[self._call[line]]
+                first = np.searchsorted(begins, start_ns[asked], side="left") + line.start
                 if wholly:
-                    after = np.searchsorted(self._end_ns[line], end_ns[asked], side="right") + line.start
+                    after = np.searchsorted(ends, end_ns[asked], side="right") + line.start
                 else:
-                    after = np.searchsorted(self._start_ns[line], end_ns[asked], side="left") + line.start
+                    after = np.searchsorted(begins, end_ns[asked], side="left") + line.start
                 real = after > first
                 found.append(Stretches(first[real], after[real], asked[real]))
         if not found:
             return Stretches(*(np.zeros(0, np.int64) for _ in range(3)))
         return Stretches(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
-    def kernel_count(self, first: Int64s, after: Int64s) -> Int64s:
+    def kernel_count(self, first: Ints, after: Ints) -> Int64s:
         """Return how many kernels each stretch launched."""
         low, high = self._edges[first], self._edges[after]
         return self._kernels_before[high] - self._kernels_before[low]
 
-    def busy_by_group(self, first: Int64s, after: Int64s, group: Int64s, groups: int) -> Int64s:
+    def busy_by_group(self, first: Ints, after: Ints, group: Ints, groups: int) -> Int64s:
         """Return the length of the union of the operations that each group's stretches launched.
 
         The stretches of a group must not share a call. Groups are taken together up to a million operations at once,
@@ -110,8 +139,11 @@ class LaunchedWork:
             until = int(np.searchsorted(group, group[until - 1], side="right"))
             part = slice(at, until)
             index = _consecutive(low[part], sizes[part])
+            operation = self._order[index]
             merged = grouped_union(
-                self._operation_start_ns[index], self._operation_end_ns[index], np.repeat(group[part], sizes[part])
+                self._operations.start_ns[operation],
+                self._operations.end_ns[operation],
+                np.repeat(group[part], sizes[part]).astype(np.int64),
             )
             np.add.at(lengths, merged.group, merged.end_ns - merged.start_ns)
             at = until

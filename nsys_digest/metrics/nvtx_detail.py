@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nsys_digest.collect.events import Ints, small_ids
 from nsys_digest.events import Events
 from nsys_digest.intervals import Coverage, Int64s, Intervals, grouped_union
 from nsys_digest.metrics.launched import LaunchedWork
@@ -21,9 +22,9 @@ def nvtx_detail(
     ranges = events.ranges
     ids: dict[str, int] = {}
     id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int64)
-    name = id_of[ranges.group] if ranges.group.size else np.zeros(0, np.int64)
+    name: Ints = id_of.astype(np.int32)[ranges.group] if ranges.group.size else np.zeros(0, np.int32)
     count = len(ids)
-    thread = np.repeat(np.arange(len(ranges.threads)), np.diff(ranges.edges))
+    thread: Ints = np.repeat(np.arange(len(ranges.threads), dtype=np.int32), np.diff(ranges.edges))
     found = tails_by_group(name, ranges.end_ns - ranges.start_ns, count)
     threads = _distinct(name, thread, count)
     opened = np.bincount(name[ranges.was_open], minlength=count)
@@ -48,14 +49,16 @@ def nvtx_detail(
     }
 
 
-def _distinct(name: Int64s, thread: Int64s, count: int) -> Int64s:
+def _distinct(name: Ints, thread: Ints, count: int) -> Int64s:
     """Return how many threads each name is on."""
     width = int(thread.max(initial=0)) + 1
-    pairs = np.unique(name * width + thread)
-    return np.bincount(pairs // width, minlength=count)
+    pairs = name.astype(np.int64)
+    pairs *= width
+    pairs += thread
+    return np.bincount(np.unique(pairs) // width, minlength=count)
 
 
-def _self_time(events: Events, name: Int64s, scope_of_group: Int64s, count: int) -> tuple[Int64s, Int64s]:
+def _self_time(events: Events, name: Ints, scope_of_group: Int64s, count: int) -> tuple[Int64s, Int64s]:
     """Return the self time of each name, and how many push/pop ranges it has.
 
     The inner ranges of a range are those directly inside it on the same thread and in the same domain.
@@ -80,26 +83,33 @@ def _self_time(events: Events, name: Int64s, scope_of_group: Int64s, count: int)
     return own, counts
 
 
-def _launched(events: Events, work: LaunchedWork, name: Int64s, thread: Int64s, count: int) -> tuple[Int64s, Int64s]:
+def _launched(events: Events, work: LaunchedWork, name: Ints, thread: Ints, count: int) -> tuple[Int64s, Int64s]:
     """Return busy time and kernels of the work whose launch call lies within a range of each name, on its thread.
 
     Stretches of calls of one name are merged first, so that nested ranges of one name count once.
     """
     ranges = events.ranges
-    chosen = np.flatnonzero(ranges.ends_on_thread)
-    found = work.within(thread[chosen], ranges.start_ns[chosen], ranges.end_ns[chosen])
-    merged = grouped_union(found.first, found.after, name[chosen][found.asked])
     kernels = np.zeros(count, np.int64)
-    np.add.at(kernels, merged.group, work.kernel_count(merged.start_ns, merged.end_ns))
-    return work.busy_by_group(merged.start_ns, merged.end_ns, merged.group, count), kernels
+    stretches = []
+    for one in range(len(events.calls.threads)):  # a call has one thread: stretches of two never share one
+        part = ranges.of_thread(one)
+        chosen = np.flatnonzero(ranges.ends_on_thread[part]) + part.start
+        found = work.within(thread[chosen], ranges.start_ns[chosen], ranges.end_ns[chosen])
+        merged = grouped_union(found.first, found.after, name[chosen[found.asked]].astype(np.int64))
+        np.add.at(kernels, merged.group, work.kernel_count(merged.start_ns, merged.end_ns))
+        stretches.append([small_ids(column, 2**31 - 1) for column in merged])
+    if not stretches:
+        return np.zeros(count, np.int64), kernels
+    first, after, group = (np.concatenate(column) for column in zip(*stretches, strict=True))
+    return work.busy_by_group(first, after, group, count), kernels
 
 
-def _idle(start_ns: Int64s, end_ns: Int64s, name: Int64s, count: int, busy: Intervals) -> Int64s:
+def _idle(start_ns: Int64s, end_ns: Int64s, name: Ints, count: int, busy: Intervals) -> Int64s:
     """Return the part of each name's union within the GPU span in which no GPU was busy."""
     idle = np.zeros(count, np.int64)
     if busy.start_ns.size and start_ns.size:
         low, high = busy.start_ns[0], busy.end_ns[-1]
-        merged = grouped_union(np.maximum(start_ns, low), np.minimum(end_ns, high), name)
+        merged = grouped_union(np.maximum(start_ns, low), np.minimum(end_ns, high), name.astype(np.int64))
         inside = merged.end_ns - merged.start_ns - Coverage(busy).within(merged.start_ns, merged.end_ns)
         np.add.at(idle, merged.group, inside)
     return idle

@@ -6,7 +6,7 @@ import numpy as np
 
 from nsys_digest.events import Events
 from nsys_digest.intervals import Coverage, Int64s, Intervals
-from nsys_digest.metrics.idle import CAUSES, DeviceGaps, ThreadTimelines, causes_of
+from nsys_digest.metrics.idle import CAUSES, DeviceGaps, causes_of
 from nsys_digest.metrics.tails import sorted_percentile, tails
 from nsys_digest.sections import RatioTails, Step, Steps
 
@@ -15,7 +15,6 @@ SLOWEST = 5
 
 def steps(
     events: Events,
-    timelines: ThreadTimelines,
     name: str,
     names: list[str],
     busy: Intervals,
@@ -46,7 +45,7 @@ def steps(
             gpu_idle_ns=int(wall_ns[index] - busy_ns[index]),
             exposed_communication_ns=None if exposed_ns is None else int(exposed_ns[index]),
             busy_ratio=float(busy_ns[index] / wall_ns[index]) if wall_ns[index] else None,
-            idle_causes_ns=_causes(events, timelines, gaps, low, high),
+            idle_causes_ns=_causes(events, gaps, low, high),
         )
 
     rest: Int64s = np.arange(1, chosen.size)
@@ -63,9 +62,7 @@ def steps(
     )
 
 
-def _causes(
-    events: Events, timelines: ThreadTimelines, gaps: list[DeviceGaps], low_ns: int, high_ns: int
-) -> dict[str, int]:
+def _causes(events: Events, gaps: list[DeviceGaps], low_ns: int, high_ns: int) -> dict[str, int]:
     """Return why the devices were idle within a window: the causes of their gaps, clipped to it, over all devices."""
     total = np.zeros(len(CAUSES), np.int64)
     for found in gaps:
@@ -78,6 +75,5 @@ def _causes(
             np.minimum(found.end_ns[inside], high_ns),
             found.ended_by[inside],
         )
-        amounts, _ = causes_of(events, timelines, clipped)
-        total += amounts.sum(axis=1)
+        total += causes_of(events, clipped).sum(axis=1)
     return {name: ns for name, ns in zip(CAUSES, total.tolist(), strict=True) if ns}

@@ -1,56 +1,14 @@
-"""The report as blocks of plain text, which every format for people arranges in its own way."""
+"""The reports: a digest, and what is in an export, as blocks of plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
 from nsys_digest.inspection import Inspection
-from nsys_digest.model import KINDS, CountTotal, Device, Digest, Warn
+from nsys_digest.model import KINDS, CountTotal, Device, Digest
+from nsys_digest.render.account import account_blocks
+from nsys_digest.render.blocks import NAME, Bar, Block, Column, Report, more, numbers
 from nsys_digest.units import duration, percent, size
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a block: numbers align right, names may be cut."""
-
-    title: str
-    kind: Literal["number", "name"] = "number"
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """How much of a device's span it was busy; ``share`` is 0 to 1, None without GPU activity."""
-
-    label: str
-    share: float | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A table under a title, with a line below it where something was left out."""
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Everything a reader sees, in order."""
-
-    title: str
-    facts: tuple[tuple[str, str], ...]
-    bars: tuple[Bar, ...]
-    blocks: tuple[Block, ...]
-    warnings: tuple[Warn, ...]
-    notes: str
-
-
-_NAME = Column("name", "name")
 
 
 def digest_report(digest: Digest, top: int) -> Report:
@@ -64,10 +22,11 @@ def digest_report(digest: Digest, top: int) -> Report:
             for block in (
                 _devices(digest),
                 _kinds(digest),
+                *account_blocks(digest, top),
                 _kernels(digest, top),
                 _api(digest, top),
                 _nvtx(digest, top),
-                _dispatch(digest, top),
+                *(() if digest.dispatch_steps else (_dispatch(digest, top),)),
             )
             if block.rows
         ),
@@ -128,7 +87,7 @@ def _kinds(digest: Digest) -> Block:
 
 def _kernels(digest: Digest, top: int) -> Block:
     whole = sum(device.sum_ns["kernel"] for device in digest.devices)
-    columns = (Column("total"), Column("share"), Column("count"), Column("mean"), _NAME)
+    columns = (Column("total"), Column("share"), Column("count"), Column("mean"), NAME)
     rows = tuple(
         (duration(total.total_ns), percent(total.total_ns, whole), f"{total.count:,}", _mean(total), name)
         for name, total in digest.top_kernels[:top]
@@ -139,45 +98,44 @@ def _kernels(digest: Digest, top: int) -> Block:
 
 
 def _api(digest: Digest, top: int) -> Block:
-    columns = (Column("total"), Column("calls"), Column("mean"), _NAME)
+    columns = (Column("total"), Column("calls"), Column("mean"), NAME)
     rows = tuple(
         (duration(call.total_ns), f"{call.count:,}", _mean(call), name) for name, call in list(digest.api.items())[:top]
     )
-    return Block("CUDA API calls, most time first", columns, rows, _more(len(digest.api) - len(rows)))
+    return Block("CUDA API calls, most time first", columns, rows, more(len(digest.api) - len(rows)))
 
 
 def _nvtx(digest: Digest, top: int) -> Block:
-    columns = (*map(Column, ("sum", "union", "GPU busy in it", "share", "count")), _NAME)
-    rows = tuple(
-        (
-            duration(ranges.sum_ns),
-            duration(ranges.union_ns),
-            duration(ranges.gpu_overlap_ns),
-            percent(ranges.gpu_overlap_ns, ranges.union_ns),
-            f"{ranges.count:,}",
-            name,
+    detailed = any(ranges.detail is not None for ranges in digest.nvtx.values())
+    columns = numbers("union", "GPU busy in it", "share", "count")
+    columns += numbers("p50", "max", "self", "launched", "kernels") if detailed else numbers("sum")
+    rows = []
+    for name, ranges in list(digest.nvtx.items())[:top]:
+        own: tuple[str, ...] = (duration(ranges.sum_ns),)
+        if ranges.detail is not None:
+            detail = ranges.detail
+            times = (detail.p50_ns, detail.max_ns, detail.self_ns, detail.launched_busy_ns)
+            own = (*("-" if ns is None else duration(ns) for ns in times), f"{detail.launched_kernel_count:,}")
+        share = percent(ranges.gpu_overlap_ns, ranges.union_ns)
+        rows.append(
+            (duration(ranges.union_ns), duration(ranges.gpu_overlap_ns), share, f"{ranges.count:,}", *own, name)
         )
-        for name, ranges in list(digest.nvtx.items())[:top]
-    )
-    return Block("NVTX ranges, in order of first start", columns, rows, _more(len(digest.nvtx) - len(rows)))
+    title = "NVTX ranges, in order of first start"
+    return Block(title, (*columns, NAME), tuple(rows), more(len(digest.nvtx) - len(rows)))
 
 
 def _dispatch(digest: Digest, top: int) -> Block:
     rows = tuple((f"{count:,}", name) for name, count in list(digest.dispatch.items())[:top])
     timeline = digest.dispatch_timeline
-    note = _more(len(digest.dispatch) - len(rows))
+    note = more(len(digest.dispatch) - len(rows))
     if timeline:
         between = duration(timeline[-1].start_ns - timeline[0].start_ns)
         note = "; ".join(part for part in (note, f"{len(timeline):,} marks over {between}") if part)
-    return Block("Dispatch marks, in order of first appearance", (Column("count"), _NAME), rows, note)
+    return Block("Dispatch marks, in order of first appearance", (Column("count"), NAME), rows, note)
 
 
 def _mean(total: CountTotal) -> str:
     return duration(total.total_ns // total.count) if total.count else "-"
-
-
-def _more(count: int) -> str:
-    return f"{count:,} more" if count > 0 else ""
 
 
 def inspection_report(found: Inspection) -> Report:
@@ -207,12 +165,10 @@ def inspection_report(found: Inspection) -> Report:
     )
     others = found.process_count - len(processes)
     blocks = (
-        Block("GPUs", (Column("ordinal"), _NAME, Column("uuid", "name")), gpus),
-        Block(
-            "Processes", (Column("pid"), _NAME), processes, f"{others:,} others on the machine" if others > 0 else ""
-        ),
-        Block("Tables with rows", (Column("rows"), _NAME), tables, "; ".join(filter(None, notes))),
-        Block("Missing, and why it matters", (_NAME,), tuple((line,) for line in found.missing)),
-        Block("The collector's own warnings and errors", (_NAME,), tuple((line,) for line in found.diagnostics)),
+        Block("GPUs", (Column("ordinal"), NAME, Column("uuid", "name")), gpus),
+        Block("Processes", (Column("pid"), NAME), processes, f"{others:,} others on the machine" if others > 0 else ""),
+        Block("Tables with rows", (Column("rows"), NAME), tables, "; ".join(filter(None, notes))),
+        Block("Missing, and why it matters", (NAME,), tuple((line,) for line in found.missing)),
+        Block("The collector's own warnings and errors", (NAME,), tuple((line,) for line in found.diagnostics)),
     )
     return Report(found.file, tuple(facts), (), tuple(block for block in blocks if block.rows), (), "")

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from nsys_digest.render.blocks import Bar, Block, Report
 from nsys_digest.render.escape import one_line
-from nsys_digest.render.report import Bar, Block, Report
 
 _BAR_CELLS = 40
 _ORDER = re.compile(r"^( *)::", re.MULTILINE)

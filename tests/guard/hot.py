@@ -70,6 +70,7 @@ def hot_functions(trace: Path) -> dict[str, Callable[[], object]]:
         "PairCodes.encode": lambda: PairCodes().encode(group, small // 100),
         "StreamingUnion": lambda: streaming(start_ns, end_ns, group),
         "ArrowBatch.texts": texts(rng),
+        "summarize, no sections": lambda: summarize(trace, reader="adbc", threads=1, sections=()).to_json(),
         "summarize": lambda: summarize(trace, reader="adbc", threads=1).to_json(),
     }
 

@@ -1,0 +1,286 @@
+"""The blocks of the report that explain: idle by cause, launches, kernels by kind, memory, dispatch steps, steady state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nsys_digest.metrics.kernel_kinds import RuleUse
+from nsys_digest.model import Digest
+from nsys_digest.render.blocks import NAME, Block, Column, Report, more, numbers
+from nsys_digest.sections import LaunchCost, Steps, Tails
+from nsys_digest.units import duration, percent, size
+
+_WORDS = {
+    "queued": "launched, waiting to start",
+    "launch_call": "in a launch call",
+    "sync": "in a synchronise or blocking copy",
+    "memory_call": "allocating, freeing, mapping",
+    "module_call": "loading or looking up code",
+    "other_call": "in another CUDA call",
+    "host": "host code, in no CUDA call",
+    "unattributed": "the trace does not say",
+}
+
+
+def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
+    """Yield the blocks of the sections that the digest has."""
+    if digest.idle is not None:
+        yield from _idle(digest, top)
+    if digest.steps is not None:
+        yield from _steps(digest.steps)
+    if digest.launch is not None:
+        yield _launch(digest, top)
+    if digest.categories is not None:
+        yield _categories(digest)
+    if digest.communication is not None:
+        yield _communication(digest)
+    if digest.memory is not None:
+        yield _memory(digest)
+    if digest.dispatch_steps is not None:
+        yield _dispatch(digest, top)
+
+
+def _idle(digest: Digest, top: int) -> Iterator[Block]:
+    assert digest.idle is not None
+    columns = (*numbers("device", "idle", "share", "gaps", "longest"), Column("cause", "name"))
+    yield Block(
+        "Why the GPU was idle: what the thread that ended each gap was doing",
+        columns,
+        tuple(
+            (
+                str(device.device),
+                duration(cause.ns),
+                percent(cause.ns, device.idle_ns),
+                f"{cause.gaps:,}",
+                duration(cause.longest_ns),
+                f"{name}: {_WORDS[name]}",
+            )
+            for device in digest.idle.devices
+            for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].ns)
+            if cause.ns
+        ),
+    )
+    rows = [
+        (str(device.device), duration(ns), percent(ns, device.idle_ns), name)
+        for device in digest.idle.devices
+        for name, ns in list(device.host_by_nvtx_ns.items())[:top]
+    ]
+    yield Block(
+        "Idle in host code, by innermost NVTX range", (*numbers("device", "idle", "share of idle"), NAME), tuple(rows)
+    )
+    yield Block(
+        "Longest gaps",
+        (
+            *numbers("device", "start", "length"),
+            Column("mostly", "name"),
+            Column("before → after", "name"),
+            Column("NVTX", "name"),
+        ),
+        tuple(
+            (
+                str(gap.device),
+                duration(gap.start_ns),
+                duration(gap.length_ns),
+                max(gap.causes_ns, key=lambda cause: gap.causes_ns[cause]),
+                f"{gap.before} → {gap.after}",
+                " / ".join(gap.nvtx) or "-",
+            )
+            for gap in digest.idle.longest[:top]
+        ),
+        "" if not digest.idle.longest else "starts are on the trace's own clock",
+    )
+
+
+def _tails(tails: Tails) -> tuple[str, str, str]:
+    return duration(tails.p50_ns), duration(tails.p99_ns), duration(tails.max_ns)
+
+
+def _launch(digest: Digest, top: int) -> Block:
+    assert digest.launch is not None
+    costs: list[tuple[str, LaunchCost]] = list(digest.launch.by_api.items())
+    columns = ("launches", "call p50", "p99", "max", "queue p50", "p99", "max", "latency p50", "p99")
+    rows = tuple(
+        (
+            f"{cost.api.count:,}",
+            *_tails(cost.api),
+            *_tails(cost.queue_delay),
+            *_tails(cost.latency)[:2],
+            name,
+        )
+        for name, cost in costs[:top]
+    )
+    unmatched = digest.launch.unmatched_kernel_count
+    early = digest.launch.kernels.started_before_return_count + digest.launch.graphs.started_before_return_count
+    notes = (
+        more(len(costs) - len(rows)),
+        f"{early:,} began before their call returned, which the queue leaves out" if early else "",
+        f"{unmatched:,} kernels without a launch call in the trace" if unmatched else "",
+    )
+    return Block(
+        "Launches: the call, from its return to the start of the work, from its start to that",
+        (*numbers(*columns), NAME),
+        rows,
+        "; ".join(filter(None, notes)),
+    )
+
+
+def _categories(digest: Digest) -> Block:
+    assert digest.categories is not None
+    whole = sum(category.sum_ns for category in digest.categories.values())
+    rows = tuple(
+        (
+            duration(category.sum_ns),
+            percent(category.sum_ns, whole),
+            duration(category.union_ns),
+            f"{category.count:,}",
+            name,
+        )
+        for name, category in digest.categories.items()
+    )
+    return Block("Kernel time by category", (*numbers("sum", "share", "union", "count"), NAME), rows)
+
+
+def _communication(digest: Digest) -> Block:
+    assert digest.communication is not None
+    rows = tuple(
+        (
+            str(device.device),
+            duration(device.total_ns),
+            duration(device.overlapped_ns),
+            duration(device.exposed_ns),
+            percent(device.exposed_ns, device.total_ns),
+            ", ".join(f"{kind} {duration(total.ns)} in {total.count:,}" for kind, total in device.by_kind.items()),
+        )
+        for device in digest.communication
+        if device.total_ns
+    )
+    columns = (*numbers("device", "total", "hidden", "exposed", "share exposed"), Column("by kind", "name"))
+    return Block("Communication against compute", columns, rows)
+
+
+def _memory(digest: Digest) -> Block:
+    assert digest.memory is not None
+    rows = [
+        (
+            f"{row.count:,}",
+            size(row.bytes),
+            duration(row.ns),
+            *("-" if value is None else f"{value:.2f}" for value in (row.gbps.p50, row.gbps.max)),
+            f"{row.direction}, {row.source_kind or 'unknown'} to {row.destination_kind or 'unknown'}",
+        )
+        for row in digest.memory.copies
+    ]
+    sets = digest.memory.sets
+    if sets.count:
+        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.ns), "-", "-", "set"))
+    hidden = digest.memory.overlapped_with_kernels_ns
+    note = f"{duration(hidden)} of the copies ran beside kernels of the same device" if digest.memory.copies else ""
+    columns = (*numbers("count", "bytes", "time", "GB/s p50", "max"), Column("copies and sets", "name"))
+    return Block("Memory", columns, tuple(rows), note)
+
+
+def _dispatch(digest: Digest, top: int) -> Block:
+    assert digest.dispatch_steps is not None
+    rows = tuple(
+        (
+            step.mode or "-",
+            "all" if step.padded is None else f"{step.padded:,}",
+            f"{step.steps:,}",
+            "-" if step.actual is None else f"{step.actual:,}",
+            "-" if step.padding_ratio is None else f"{100 * step.padding_ratio:.1f} %",
+            duration(step.wall.p50_ns),
+            duration(step.wall.p99_ns),
+            duration(step.gpu_busy_ns),
+            duration(step.gpu_launched_ns),
+            f"{step.graph_launch_count:,}",
+        )
+        for step in digest.dispatch_steps[:top]
+    )
+    columns = ("mode", "padded", "steps", "actual", "padding", "wall p50", "p99", "GPU busy", "launched", "graphs")
+    note = more(len(digest.dispatch_steps) - len(rows))
+    return Block("Dispatch steps, each to the next mark of its thread", numbers(*columns), rows, note)
+
+
+def _steps(steps: Steps) -> Iterator[Block]:
+    first = steps.first
+    rows = [
+        ("steps", f"{steps.count:,}, the first one apart"),
+        ("first, wall", duration(first.wall_ns) if first else "-"),
+        (
+            "wall p50, p95, max",
+            ", ".join(duration(ns) for ns in (steps.wall.p50_ns, steps.wall.p95_ns, steps.wall.max_ns)),
+        ),
+        (
+            "idle p50, p95, max",
+            ", ".join(duration(ns) for ns in (steps.idle.p50_ns, steps.idle.p95_ns, steps.idle.max_ns)),
+        ),
+        (
+            "busy p50, min",
+            ", ".join(
+                "-" if value is None else f"{100 * value:.1f} %"
+                for value in (steps.busy_ratio.p50, steps.busy_ratio.min)
+            ),
+        ),
+    ]
+    if steps.exposed_communication is not None:
+        exposed = steps.exposed_communication
+        rows.append(("exposed communication p50, max", f"{duration(exposed.p50_ns)}, {duration(exposed.max_ns)}"))
+    yield Block(f"Steady state: {steps.name}", (Column("figure", "name"), Column("value", "name")), tuple(rows))
+    yield Block(
+        "Slowest steps",
+        (*numbers("start", "wall", "GPU busy", "idle"), Column("idle causes", "name")),
+        tuple(
+            (
+                duration(step.start_ns),
+                duration(step.wall_ns),
+                duration(step.gpu_busy_ns),
+                duration(step.gpu_idle_ns),
+                ", ".join(
+                    f"{cause} {duration(ns)}"
+                    for cause, ns in sorted(step.idle_causes_ns.items(), key=lambda item: -item[1])
+                )
+                or "-",
+            )
+            for step in steps.slowest
+        ),
+    )
+
+
+def rules_report(found: RuleUse, top: int) -> Report:
+    """Arrange which rule took which kernel; what no rule took comes first."""
+    whole = sum(kernel.total_ns for kernel in found.kernels)
+    unknown = [kernel for kernel in found.kernels if kernel.rule is None]
+    known = [kernel for kernel in found.kernels if kernel.rule is not None]
+    unknown_ns = sum(kernel.total_ns for kernel in unknown)
+    facts = (
+        ("kernels", f"{sum(kernel.count for kernel in found.kernels):,} of {len(found.kernels):,} names"),
+        ("no rule", f"{duration(unknown_ns)} ({percent(unknown_ns, whole)}) of kernel time, {len(unknown):,} names"),
+    )
+    columns = (*numbers("total", "share", "count"), NAME)
+    blocks = (
+        Block(
+            "Kernels that no rule took",
+            columns,
+            tuple(
+                (duration(kernel.total_ns), percent(kernel.total_ns, whole), f"{kernel.count:,}", kernel.name)
+                for kernel in unknown[:top]
+            ),
+            more(len(unknown) - top),
+        ),
+        Block(
+            "Kernels by rule",
+            (Column("total"), Column("category", "name"), Column("rule", "name"), Column("pattern", "name"), NAME),
+            tuple(
+                (
+                    duration(kernel.total_ns),
+                    "/".join(filter(None, (kernel.category, kernel.kind))),
+                    kernel.rule or "",
+                    kernel.pattern or "",
+                    kernel.name,
+                )
+                for kernel in known[:top]
+            ),
+            more(len(known) - top),
+        ),
+    )
+    return Report(found.file, facts, (), tuple(block for block in blocks if block.rows), (), "")

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from nsys_digest.model import KINDS
+from nsys_digest.parts import KINDS
 from nsys_digest.units import to_seconds
 
 if TYPE_CHECKING:
-    from nsys_digest.model import Device, Digest
+    from nsys_digest.model import Digest
+    from nsys_digest.parts import Device
 
 
 _FLAT = ("device", "name", "uuid", "span_s", "busy_s", "idle_s", "busy_ratio", "concurrency_mean")

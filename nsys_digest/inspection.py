@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from nsys_digest.model import Gpu, Json
+from nsys_digest.parts import Gpu, Json
 from nsys_digest.schema.capture import read_capture
 from nsys_digest.schema.tables import event_tables, missing_columns, missing_tables, process_of
 from nsys_digest.sources.base import Source

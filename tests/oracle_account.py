@@ -52,7 +52,9 @@ _CALLS = {
     "launch_call": (
         "cudaLaunch cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel "
         "cudaLaunchCooperativeKernelMultiDevice cudaGraphLaunch cuLaunch cuLaunchGrid cuLaunchGridAsync cuLaunchKernel "
-        "cuLaunchKernelEx cuLaunchCooperativeKernel cuLaunchCooperativeKernelMultiDevice cuGraphLaunch"
+        "cuLaunchKernelEx cuLaunchCooperativeKernel cuLaunchCooperativeKernelMultiDevice cuGraphLaunch "
+        "cudaMemcpyAsync cudaMemsetAsync cuMemcpyHtoDAsync* cuMemcpyDtoHAsync* cuMemcpyDtoDAsync* cuMemsetD8Async "
+        "cuMemsetD32Async"
     ),
     "sync": (
         "cudaDeviceSynchronize cudaStreamSynchronize cudaEventSynchronize cudaThreadSynchronize cuCtxSynchronize "

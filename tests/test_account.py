@@ -47,7 +47,7 @@ def check_idle(digest: Digest, reference: dict[str, Any], top: int) -> None:
             },
             "host_by_nvtx": dict(device.host_by_nvtx_ns),
             "histogram": [
-                {"from_ns": bin.from_ns, "to_ns": bin.to_ns, "gaps": bin.gaps, "ns": bin.ns} for bin in device.histogram
+                {"from_ns": one.from_ns, "to_ns": one.to_ns, "gaps": one.gaps, "ns": one.ns} for one in device.histogram
             ],
         }
         for device in digest.idle.devices
@@ -169,8 +169,8 @@ def check_sums(digest: Digest) -> None:
         assert tuple(account.causes) == CAUSES
         assert sum(cause.ns for cause in account.causes.values()) == account.idle_ns
         assert sum(account.host_by_nvtx_ns.values()) == account.causes["host"].ns
-        assert sum(bin.ns for bin in account.histogram) == account.idle_ns
-        assert sum(bin.gaps for bin in account.histogram) == account.gap_count
+        assert sum(one.ns for one in account.histogram) == account.idle_ns
+        assert sum(one.gaps for one in account.histogram) == account.gap_count
     for gap in digest.idle.longest:
         assert sum(gap.causes_ns.values()) == gap.length_ns
     kernel_ns = sum(device.sum_ns["kernel"] for device in digest.devices)

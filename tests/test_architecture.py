@@ -9,15 +9,17 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "nsys_digest"
 LAYERS = [
-    {"errors", "units", "rules"},
-    {"intervals"},
-    {"accumulators"},
+    {"errors", "units", "rules", "schema_file"},
+    {"codec", "intervals"},
+    {"accumulators", "timeline", "sections"},
+    {"parts"},
     {"model", "frames"},
     {"sources"},
-    {"schema", "schema_file"},
+    {"schema"},
     {"collect"},
-    {"scan"},
+    {"scan", "events"},
     {"metrics", "inspection"},
+    {"account"},
     {"render"},
     {"pipeline"},
     {"cli"},

@@ -132,8 +132,8 @@ def test_the_innermost_call_decides(tmp_path: Path) -> None:
     ]
 
 
-def test_all_of_the_launching_call_is_launch_call(tmp_path: Path) -> None:
-    """A call within the launch, and the class of the launch itself, do not matter.
+def test_the_innermost_call_decides_within_the_launching_call_too(tmp_path: Path) -> None:
+    """A call within the launch counts as itself; a copy that submits work is a launch call as a kernel launch is.
 
     GPU   #.......................#....................................#
           0                      100                                  300
@@ -147,7 +147,7 @@ def test_all_of_the_launching_call_is_launch_call(tmp_path: Path) -> None:
     trace.kernel(100, 110, correlation=1)
     trace.api("cudaMemcpyAsync_v3020", 150, 250, correlation=3).memcpy(300, 310, correlation=3)
     assert causes(trace, tmp_path) == [
-        {"queued": 20, "launch_call": 60, "host": 20},
+        {"queued": 20, "launch_call": 30, "memory_call": 30, "host": 20},
         {"queued": 50, "launch_call": 100, "host": 40},
     ]
 
@@ -598,7 +598,5 @@ def cause_at(instant: int, launch: Call | None, calls: list[Call]) -> str:
         return "unattributed"
     if instant >= launch.end:
         return "queued"
-    if instant >= launch.start:
-        return "launch_call"
     around = [call for call in calls if call.thread == launch.thread and call.start <= instant < call.end]
     return min(around, key=lambda call: call.end - call.start).cause if around else "host"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def test_innermost_against_single_nanoseconds() -> None:
         rng.shuffle(rows)
         got = innermost(ints(*(row[0] for row in rows)), ints(*(row[1] for row in rows)))
         segments = list(zip(*(column.tolist() for column in got), strict=True))
-        assert all(left[1] <= right[0] for left, right in zip(segments[:-1], segments[1:], strict=True))
+        assert all(left[1] <= right[0] for left, right in pairwise(segments))
         by_tick = {tick: rows[owner] for start, end, owner in segments for tick in range(start, end)}
         assert by_tick == {tick: who for tick in range(80) if (who := decides(rows, tick)) is not None}
 

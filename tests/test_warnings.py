@@ -32,6 +32,12 @@ DESERVED = {
     "process-without-gpu": launched().api("cuLaunchKernelEx", 0, 5, process=2, correlation=9),
     "open-ranges": launched().range("r", 1, None),
     "skipped-intervals": launched().kernel(20, 20),
+    "graph-kernels-unseen": graph_launch(launched()).graph(13, 20, correlation=2),
+    "dispatch-disagrees": (
+        launched()
+        .mark("CG_DISPATCH:actual=1:mode=FULL:padded=8", -5)
+        .mark("CG_DISPATCH:actual=1:mode=NONE:padded=1", 50)
+    ),
     "newer-schema": launched().meta("EXPORT_SCHEMA_VERSION", "3.26.0"),
     "reduced-schema": launched().drop_columns("CUPTI_ACTIVITY_KIND_KERNEL", "contextId"),
     "gpu-name-guessed": (launched().gpu(0, "first", id=0, processes=()).gpu(1, "second", id=1, processes=())),
@@ -55,7 +61,6 @@ def test_a_trace_that_deserves_it(code: str, tmp_path: Path) -> None:
     "trace",
     [
         pytest.param(launched(), id="plain"),
-        pytest.param(graph_launch(launched()).graph(13, 20, correlation=2), id="graph rows"),
         pytest.param(graph_launch(launched()).kernel(13, 20, correlation=2, graph_node=4), id="graph nodes"),
         pytest.param(launched().range("r", 1, 2), id="closed range"),
         pytest.param(launched().diagnostic("No OpenGL events collected."), id="diagnostic of no concern"),
@@ -71,6 +76,25 @@ def test_a_trace_that_deserves_it(code: str, tmp_path: Path) -> None:
 )
 def test_a_trace_that_does_not(trace: TraceBuilder, tmp_path: Path) -> None:
     assert codes(trace, tmp_path) == []
+
+
+def test_graph_rows_are_no_fault_where_no_section_looks_inside(tmp_path: Path) -> None:
+    path = graph_launch(launched()).graph(13, 20, correlation=2).write(tmp_path / "t.sqlite")
+    assert summarize(path, sections=["idle", "launch", "memory"]).warnings == ()
+
+
+def test_marks_and_graph_launches_that_disagree(tmp_path: Path) -> None:
+    # mark    full      none     full     full (last: no step)
+    # graph       |        |
+    trace = launched().kernel(100, 110, graph_node=1, correlation=7)
+    for at, mode in ((10, "FULL"), (20, "NONE"), (30, "FULL"), (40, "FULL")):
+        trace.mark(f"CG_DISPATCH:mode={mode}", at)
+    trace.api("cudaGraphLaunch_v10000", 12, 13, correlation=7).api("cudaGraphLaunch_v10000", 22, 23, correlation=8)
+    messages = [warn.message for warn in summarize(trace.write(tmp_path / "t.sqlite")).warnings]
+    assert [message.split(";")[0] for message in messages] == [
+        "1 of 2 steps whose mark says mode FULL, a CUDA graph, launched none",
+        "1 of 1 steps whose mark says mode NONE, no CUDA graph, launched one",
+    ]
 
 
 def test_more_range_names_than_are_kept(tmp_path: Path) -> None:
@@ -93,7 +117,7 @@ def test_graph_launches_are_told_apart_by_process(tmp_path: Path) -> None:
     """Graph rows of one process do not excuse another, whose launch has the same correlation id."""
     trace = graph_launch(graph_launch(launched()).graph(13, 20, correlation=2), process=2)
     trace.kernel(6, 9, process=2)
-    digest = summarize(trace.write(tmp_path / "t.sqlite"))
+    digest = summarize(trace.write(tmp_path / "t.sqlite"), sections=[])
     assert [(warn.code, "process 2 launched 1 CUDA graph," in warn.message) for warn in digest.warnings] == [
         ("graph-work-missing", True)
     ]

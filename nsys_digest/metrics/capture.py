@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from nsys_digest.collect.nvtx import NvtxOptions
-from nsys_digest.model import KINDS, Capture, Gpu, Process
+from nsys_digest.parts import KINDS, Capture, Gpu, Process
 from nsys_digest.scan import Scanned
 from nsys_digest.schema.capture import CaptureFacts
 from nsys_digest.schema.tables import known_process_of, process_of

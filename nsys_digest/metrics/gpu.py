@@ -11,7 +11,7 @@ import numpy as np
 
 from nsys_digest.collect.gpu import GpuCollector
 from nsys_digest.intervals import GroupedIntervals, Int64s, Intervals, grouped_union, joined, union
-from nsys_digest.model import KINDS, Device, Stream
+from nsys_digest.parts import KINDS, Device, Stream
 from nsys_digest.schema.capture import CaptureFacts, GpuFact, guess_gpu
 from nsys_digest.schema.tables import known_process_of, process_of
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from nsys_digest.collect.api import ApiCollector
 from nsys_digest.collect.gpu import GpuCollector
-from nsys_digest.model import CountTotal
+from nsys_digest.parts import CountTotal
 from nsys_digest.schema.tables import NO_STRING
 
 

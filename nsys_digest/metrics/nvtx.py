@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_digest.collect.nvtx import NvtxCollector
 from nsys_digest.intervals import Coverage, Intervals, grouped_union
-from nsys_digest.model import DispatchMark, NvtxRange
+from nsys_digest.parts import DispatchMark, NvtxRange
 
 
 def nvtx_ranges(nvtx: NvtxCollector | None, busy: Intervals) -> dict[str, NvtxRange]:

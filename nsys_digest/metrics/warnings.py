@@ -10,7 +10,7 @@ from typing import Final
 from nsys_digest.collect.api import ApiCollector
 from nsys_digest.collect.nvtx import OTHER_NAMES
 from nsys_digest.metrics.gpu import GpuTime
-from nsys_digest.model import KINDS, Warn
+from nsys_digest.parts import KINDS, Warn
 from nsys_digest.scan import Scanned
 from nsys_digest.schema.calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
 from nsys_digest.schema.capture import CaptureFacts

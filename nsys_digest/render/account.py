@@ -1,4 +1,4 @@
-"""The blocks of the report that explain: idle by cause, launches, kernels by kind, memory, dispatch steps, steady state."""
+"""The blocks of the report that explain: idle by cause, launches, kernels by kind, memory, dispatch, steady state."""
 
 from __future__ import annotations
 
@@ -91,20 +91,14 @@ def _idle(digest: Digest, top: int) -> Iterator[Block]:
     )
 
 
-def _tails(tails: Tails) -> tuple[str, str, str]:
-    return duration(tails.p50_ns), duration(tails.p99_ns), duration(tails.max_ns)
-
-
 def _launch(digest: Digest, top: int) -> Block:
     assert digest.launch is not None
     costs: list[tuple[str, LaunchCost]] = list(digest.launch.by_api.items())
-    columns = ("launches", "call p50", "p99", "max", "queue p50", "p99", "max", "latency p50", "p99")
+    columns = ("launches", "call p50", "p99", "queue p50", "p99", "latency p50", "p99")
     rows = tuple(
         (
             f"{cost.api.count:,}",
-            *_tails(cost.api),
-            *_tails(cost.queue_delay),
-            *_tails(cost.latency)[:2],
+            *(duration(ns) for of in (cost.api, cost.queue_delay, cost.latency) for ns in (of.p50_ns, of.p99_ns)),
             name,
         )
         for name, cost in costs[:top]
@@ -201,26 +195,19 @@ def _dispatch(digest: Digest, top: int) -> Block:
     return Block("Dispatch steps, each to the next mark of its thread", numbers(*columns), rows, note)
 
 
+def _three(tails: Tails) -> str:
+    return ", ".join(duration(ns) for ns in (tails.p50_ns, tails.p95_ns, tails.max_ns))
+
+
 def _steps(steps: Steps) -> Iterator[Block]:
     first = steps.first
+    busy = (steps.busy_ratio.p50, steps.busy_ratio.min)
     rows = [
         ("steps", f"{steps.count:,}, the first one apart"),
         ("first, wall", duration(first.wall_ns) if first else "-"),
-        (
-            "wall p50, p95, max",
-            ", ".join(duration(ns) for ns in (steps.wall.p50_ns, steps.wall.p95_ns, steps.wall.max_ns)),
-        ),
-        (
-            "idle p50, p95, max",
-            ", ".join(duration(ns) for ns in (steps.idle.p50_ns, steps.idle.p95_ns, steps.idle.max_ns)),
-        ),
-        (
-            "busy p50, min",
-            ", ".join(
-                "-" if value is None else f"{100 * value:.1f} %"
-                for value in (steps.busy_ratio.p50, steps.busy_ratio.min)
-            ),
-        ),
+        ("wall p50, p95, max", _three(steps.wall)),
+        ("idle p50, p95, max", _three(steps.idle)),
+        ("busy p50, min", ", ".join("-" if value is None else f"{100 * value:.1f} %" for value in busy)),
     ]
     if steps.exposed_communication is not None:
         exposed = steps.exposed_communication

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from nsys_digest.model import Warn
+from nsys_digest.parts import Warn
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nsys_digest.inspection import Inspection
-from nsys_digest.model import KINDS, CountTotal, Device, Digest
+from nsys_digest.model import Digest
+from nsys_digest.parts import KINDS, CountTotal, Device
 from nsys_digest.render.account import account_blocks
 from nsys_digest.render.blocks import NAME, Bar, Block, Column, Report, more, numbers
 from nsys_digest.units import duration, percent, size

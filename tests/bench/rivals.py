@@ -103,11 +103,12 @@ def nsys_command(program: str, trace: Path, out: Path) -> list[str]:
 
 
 def our_engines(ours: list[str]) -> Iterator[Engine]:
-    """Yield nsys-digest with one thread and with two."""
+    """Yield nsys-digest with one thread and with two, for the base of the document alone."""
     for threads in ("1", "2"):
 
         def command(trace: Path, out: Path, threads: str = threads) -> list[str]:
-            return [*ours, "summarize", "--threads", threads, "--format", "json", "-o", str(out), str(trace)]
+            how = ["--sections", "base", "--threads", threads, "--format", "json"]
+            return [*ours, "summarize", *how, "-o", str(out), str(trace)]
 
         yield Engine(f"ours-{threads}", command, writes=True)
 

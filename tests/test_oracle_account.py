@@ -310,7 +310,7 @@ def test_launch_costs(tmp_path: Path) -> None:
     trace.memcpy(345, 350, correlation=4)
     trace.api(LAUNCH, 500, 510, correlation=5).kernel(530, 520, correlation=5)
     trace.api(LAUNCH, 600, 610, correlation=6)
-    trace.api("cudaMemcpyAsync_v3020", 700, 710, correlation=7).kernel(720, 730, correlation=7)
+    trace.api("cudaEventRecord_v3020", 700, 710, correlation=7).kernel(720, 730, correlation=7)
     trace.kernel(800, 810, correlation=99).kernel(820, 830, correlation=0).memset(840, 850, correlation=99)
 
     launch = account(trace, tmp_path)["launch"]
@@ -499,7 +499,7 @@ def test_names_are_folded_unless_raw(tmp_path: Path) -> None:
             "module_call",
             "cuModuleLoadData cuLibraryGetKernel cudaGetFuncBySymbol_v11000 cuLinkCreate_v2 cuKernelGetName",
         ),
-        ("other_call", "cudaLaunchHostFunc_v10000 cudaMemcpyAsync_v3020 cuInit cudaEventRecord_v3020 cuMemGetInfo_v2"),
+        ("other_call", "cudaLaunchHostFunc_v10000 cuInit cudaEventRecord_v3020 cuMemGetInfo_v2"),
     ],
 )
 def test_classes_of_calls(cause: str, names: str) -> None:

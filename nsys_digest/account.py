@@ -10,6 +10,7 @@ import numpy as np
 
 from nsys_digest.errors import MissingData
 from nsys_digest.events import Events, link
+from nsys_digest.intervals import Intervals
 from nsys_digest.metrics.dispatch_steps import dispatch_steps, step_times
 from nsys_digest.metrics.gpu import GpuTime
 from nsys_digest.metrics.idle import device_gaps, idle
@@ -64,24 +65,27 @@ def account(scanned: Scanned, gpu: GpuTime, strings: Mapping[int, str], options:
     wanted = frozenset(options.sections)
     events = link(scanned.gpu, scanned.api, scanned.nvtx, strings, gpu.device_of_place)
     ordinals = [device.device for device in gpu.devices]
-    labels = full_names(scanned.gpu, strings)
-    kernels = Classified(events.operations, labels, options.rules)
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
     made: dict[str, Any] = {}
-    if "idle" in wanted:
-        namer = _OperationNames(events, scanned, strings)
-        made["idle"] = idle(events, ordinals, options.gaps, namer.name, range_names.__getitem__)
     if "memory" in wanted:
         made["memory"] = memory(events.operations, scanned.gpu, len(ordinals))
-    if "communication" in wanted:
-        made["communication"] = communication(kernels, ordinals)
-    if "categories" in wanted:
-        made["categories"] = categories(kernels)
     if "api_tails" in wanted:
         made["api_tails"] = api_tails(events.calls)
     if "kernel_tails" in wanted:
         short = [name_of(key, strings) for key in scanned.gpu.kernel_names.values]
         made["kernel_tails"] = kernel_tails(events.operations, scanned.gpu, short)
+    bare = None
+    if {"communication", "categories"} & wanted or options.step is not None:
+        kernels = Classified(events.operations, full_names(scanned.gpu, strings), options.rules)
+        if "communication" in wanted:
+            made["communication"] = communication(kernels, ordinals)
+        if "categories" in wanted:
+            made["categories"] = categories(kernels)
+        bare = exposed(kernels) if options.step is not None else None
+        del kernels  # as large as the operations themselves
+    if "idle" in wanted:
+        namer = _OperationNames(events, scanned, strings)
+        made["idle"] = idle(events, ordinals, options.gaps, namer.name, range_names.__getitem__)
     details: Mapping[str, NvtxDetail] = {}
     disagreements: tuple[str, ...] = ()
     if {"launch", "nvtx", "dispatch_steps"} & wanted:
@@ -96,7 +100,7 @@ def account(scanned: Scanned, gpu: GpuTime, strings: Mapping[int, str], options:
             times = step_times(events, work, gpu.busy)
             made["dispatch_steps"], disagreements = dispatch_steps(events, times, names)
     if options.step is not None:
-        made["steps"] = _steps(events, options.step, range_names, gpu, kernels)
+        made["steps"] = _steps(events, options.step, range_names, gpu, bare)
     graphs = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
     unseen = graphs if {"communication", "categories", "kernel_tails"} & wanted else 0
     return Account(made, details, disagreements, unseen)
@@ -107,13 +111,13 @@ def _range_names(scanned: Scanned) -> list[str]:
     return [scanned.nvtx.display_name(group) for group in range(len(scanned.nvtx.groups))]
 
 
-def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, kernels: Classified) -> Any:
+def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, bare: Intervals | None) -> Any:
     if step not in names:
         close = sorted({name for name in names if step.lower() in name.lower()})[:3] or sorted(set(names))[:3]
         hint = f"there is {', '.join(close)}" if close else "the trace has no range at all"
         raise MissingData(f"no NVTX range is named {step!r}; {hint}; give --steps the whole name, with its domain")
     gaps = [device_gaps(events, index) for index in range(len(gpu.devices))]
-    return steps(events, step, names, gpu.busy, exposed(kernels), gaps)
+    return steps(events, step, names, gpu.busy, bare, gaps)
 
 
 class _OperationNames:

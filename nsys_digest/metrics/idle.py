@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from nsys_digest.collect.events import Ints, small_ids
 from nsys_digest.events import CLASSES, NONE, Events
 from nsys_digest.intervals import Coverage, Int64s, gaps, subtract, union
 from nsys_digest.metrics.threads import ThreadTimeline
@@ -32,7 +33,7 @@ class DeviceGaps:
 
     start_ns: Int64s
     end_ns: Int64s
-    ended_by: Int64s
+    ended_by: Ints
     """Index of the operation that ends each gap: of those that start with its end, the one that ends first."""
 
     def some(self, chosen: Int64s) -> DeviceGaps:
@@ -52,7 +53,7 @@ def device_gaps(events: Events, device: int) -> DeviceGaps:
         tied = np.arange(first[several], behind[several])
         keys = (operations.correlation[own[tied]], operations.kind[own[tied]], end_ns[tied])
         first[several] = tied[np.lexsort(keys)[0]]
-    return DeviceGaps(between.start_ns, between.end_ns, own[first])
+    return DeviceGaps(between.start_ns, between.end_ns, small_ids(own[first], operations.start_ns.size))
 
 
 def thread_of_gaps(events: Events, found: DeviceGaps) -> Int64s:
@@ -94,17 +95,18 @@ class _DeviceAccount:
         self._events = events
         self.device, self.ordinal = device, ordinal
         self.gaps = device_gaps(events, device)
-        self.length_ns = self.gaps.end_ns - self.gaps.start_ns
-        self.thread = thread_of_gaps(events, self.gaps).astype(np.int32)
+        self.thread = small_ids(thread_of_gaps(events, self.gaps), len(events.calls.threads))
         self._total, self._gaps, self._longest = (np.zeros(len(CAUSES), np.int64) for _ in range(3))
         self._host_by_group = np.zeros(int(events.ranges.group.max(initial=-1)) + 1, np.int64)
         self._host_outside = 0
-        self.listed = np.sort(np.lexsort((self.gaps.start_ns, -self.length_ns))[:top])
+        length_ns = self.gaps.end_ns - self.gaps.start_ns
+        self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
+        self.listed = np.sort(_longest(length_ns, top))
         """The longest gaps."""
         self._listed_causes = np.zeros((len(CAUSES), self.listed.size), np.int64)
         alone = np.flatnonzero(self.thread == NONE)
         amounts = np.zeros((len(CAUSES), alone.size), np.int64)
-        amounts[_UNATTRIBUTED] = self.length_ns[alone]
+        amounts[_UNATTRIBUTED] = length_ns[alone]
         self._add(alone, amounts)
 
     def add_thread(self, thread: int, timeline: ThreadTimeline) -> None:
@@ -138,11 +140,11 @@ class _DeviceAccount:
         columns = zip(CAUSES, self._total.tolist(), self._gaps.tolist(), self._longest.tolist(), strict=True)
         return DeviceIdle(
             device=self.ordinal,
-            idle_ns=int(self.length_ns.sum()),
-            gap_count=self.length_ns.size,
+            idle_ns=self.idle_ns,
+            gap_count=self.gap_count,
             causes={name: Cause(ns, gaps, longest) for name, ns, gaps, longest in columns},
             host_by_nvtx_ns=dict(host),
-            histogram=_histogram(self.length_ns),
+            histogram=self.histogram,
         )
 
     def longest(self, operation_name: Callable[[int], str], range_name: Callable[[int], str]) -> list[Gap]:
@@ -151,7 +153,7 @@ class _DeviceAccount:
             Gap(
                 device=self.ordinal,
                 start_ns=int(self.gaps.start_ns[position]),
-                length_ns=int(self.length_ns[position]),
+                length_ns=int(self.gaps.end_ns[position] - self.gaps.start_ns[position]),
                 before=operation_name(_ended_last(self._events, self.device, int(self.gaps.start_ns[position]))),
                 after=operation_name(int(self.gaps.ended_by[position])),
                 causes_ns={name: ns for name, ns in zip(CAUSES, causes, strict=True) if ns},
@@ -159,6 +161,16 @@ class _DeviceAccount:
             )
             for position, causes in zip(self.listed.tolist(), self._listed_causes.T.tolist(), strict=True)
         ]
+
+
+def _longest(length_ns: Int64s, top: int) -> Int64s:
+    """Return the positions of the longest gaps; of equal ones those that begin first."""
+    if top < length_ns.size:
+        limit = np.partition(length_ns, length_ns.size - top - 1)[length_ns.size - top - 1]
+        candidates = np.flatnonzero(length_ns >= limit)
+    else:
+        candidates = np.arange(length_ns.size)
+    return candidates[np.argsort(-length_ns[candidates], kind="stable")][:top]
 
 
 def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:

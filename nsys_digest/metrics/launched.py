@@ -14,7 +14,7 @@ from nsys_digest.intervals import Int64s, grouped_union
 from nsys_digest.schema.tables import GPU_KINDS
 from nsys_digest.timeline import depths
 
-_SLICE = 1 << 20
+_SLICE = 1 << 18
 
 
 class Stretches(NamedTuple):
@@ -67,11 +67,13 @@ class LaunchedWork:
         behind = np.argsort(small, kind="stable")
         behind = behind[np.argsort(position[behind], kind="stable")]
         counts = np.bincount(position, minlength=self._call.size)
-        self._edges = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        edges_of_call = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        self._edges = small_ids(edges_of_call, linked.size + 1)
         """Operations of the i-th launching call are at ``edges[i]:edges[i + 1]`` of ``_order``."""
         self._order = small_ids(linked[behind], operations.start_ns.size)
         kernels = operations.kind[self._order] == GPU_KINDS.index("kernel")
-        self._kernels_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kernels, dtype=np.int64)))
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kernels, dtype=np.int64)))
+        self._kernels_before = small_ids(before, linked.size + 1)
 
     def first_starts(self) -> tuple[Int64s, Int64s]:
         """Return the calls that launched a kernel or a graph, and when the first of that work began.
@@ -118,19 +120,20 @@ class LaunchedWork:
     def kernel_count(self, first: Ints, after: Ints) -> Int64s:
         """Return how many kernels each stretch launched."""
         low, high = self._edges[first], self._edges[after]
-        return self._kernels_before[high] - self._kernels_before[low]
+        return (self._kernels_before[high] - self._kernels_before[low]).astype(np.int64)
 
     def busy_by_group(self, first: Ints, after: Ints, group: Ints, groups: int) -> Int64s:
         """Return the length of the union of the operations that each group's stretches launched.
 
-        The stretches of a group must not share a call. Groups are taken together up to a million operations at once,
+        The stretches of a group must not share a call. Groups are taken together up to a quarter of a million operations at once,
         so that memory stays bounded but by the largest group.
         """
-        low, high = self._edges[first], self._edges[after]
         order = np.argsort(group, kind="stable")
-        low, sizes, group = low[order], (high - low)[order], group[order]
+        group, low = group[order], self._edges[first[order]]
+        sizes = self._edges[after[order]] - low
+        del order
         lengths = np.zeros(groups, np.int64)
-        reached = np.cumsum(sizes)
+        reached = np.cumsum(sizes, dtype=np.int64)
         at = 0
         while at < group.size:
             base = int(reached[at - 1]) if at else 0
@@ -150,8 +153,8 @@ class LaunchedWork:
         return lengths
 
 
-def _consecutive(low: Int64s, sizes: Int64s) -> Int64s:
+def _consecutive(low: Ints, sizes: Ints) -> Int64s:
     """Return ``low, low + 1, …`` of each stretch, ``sizes`` numbers each, one behind the other."""
-    ends = np.cumsum(sizes)
+    ends = np.cumsum(sizes, dtype=np.int64)
     numbers: Int64s = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
     return numbers

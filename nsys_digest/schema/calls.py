@@ -79,6 +79,7 @@ _MEMORY: Final = frozenset(
     cudaMemDiscardBatchAsync cudaMemRangeGetAttribute cudaMemRangeGetAttributes cudaPointerGetAttributes
     cudaIpcGetMemHandle cudaIpcOpenMemHandle cudaIpcCloseMemHandle cudaImportExternalMemory
     cudaExternalMemoryGetMappedBuffer cudaExternalMemoryGetMappedMipmappedArray cudaDestroyExternalMemory
+    cudaGraphicsGLRegisterBuffer cudaGraphicsGLRegisterImage cudaGraphicsUnregisterResource
     cudaGraphicsMapResources cudaGraphicsUnmapResources cudaDeviceGraphMemTrim cuMemAlloc cuMemAllocHost
     cuMemAllocManaged cuMemAllocPitch cuMemAllocAsync cuMemAllocFromPoolAsync cuMemHostAlloc cuMemHostRegister
     cuMemHostUnregister cuMemHostGetDevicePointer cuMemHostGetFlags cuMemFree cuMemFreeHost cuMemFreeAsync
@@ -94,12 +95,14 @@ _MEMORY: Final = frozenset(
     cuExternalMemoryGetMappedBuffer cuExternalMemoryGetMappedMipmappedArray cuDestroyExternalMemory
     cuMulticastCreate cuMulticastAddDevice cuMulticastBindMem cuMulticastBindAddr cuMulticastUnbind
     cuMulticastGetGranularity cuArrayCreate cuArray3DCreate cuArrayDestroy cuMipmappedArrayCreate
-    cuMipmappedArrayDestroy cuGraphicsMapResources cuGraphicsUnmapResources cuDeviceGraphMemTrim
+    cuMipmappedArrayDestroy cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage cuGraphicsUnregisterResource
+    cuGraphicsMapResources cuGraphicsUnmapResources cuDeviceGraphMemTrim
     """.split()
 )
 _MODULE: Final = frozenset(
     """
-    cudaFuncGetAttributes cudaFuncSetAttribute cudaFuncSetCacheConfig cudaFuncGetName cudaFuncGetParamInfo
+    cudaFuncGetAttributes cudaFuncSetAttribute cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig cudaFuncGetName
+    cudaFuncGetParamInfo
     cudaGetFuncBySymbol cudaGetKernel cudaGetSymbolAddress cudaGetSymbolSize cudaLibraryLoadData
     cudaLibraryLoadFromFile cudaLibraryUnload cudaLibraryGetKernel cudaLibraryGetGlobal cudaLibraryGetManaged
     cudaLibraryGetUnifiedFunction cudaLibraryGetKernelCount cudaLibraryEnumerateKernels

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from nsys_digest.collect.events import Ints
 from nsys_digest.errors import MissingData
-from nsys_digest.events import Events, link
+from nsys_digest.events import Calls, Events, link
 from nsys_digest.intervals import Intervals
 from nsys_digest.metrics.dispatch_steps import dispatch_steps, step_times
 from nsys_digest.metrics.gpu import GpuTime
@@ -55,18 +57,49 @@ class Account:
     """Graph launches whose kernels no section can see, while one that should was made."""
 
 
-def account(scanned: Scanned, gpu: GpuTime, strings: Mapping[int, str], options: AccountOptions) -> Account:
-    """Make the sections; takes the events out of the collectors.
+def account(
+    scanned: Scanned,
+    gpu: GpuTime,
+    calls: tuple[Calls, Ints],
+    strings: Mapping[int, str],
+    options: AccountOptions,
+) -> Account:
+    """Make the sections; takes the events out of the collectors. ``calls`` is what ``order_calls`` gave.
 
     Raises:
         MissingData: no range has the name of the step.
 
     """
     wanted = frozenset(options.sections)
-    events = link(scanned.gpu, scanned.api, scanned.nvtx, strings, gpu.device_of_place)
+    events = link(scanned.gpu, scanned.api, scanned.nvtx, calls, gpu.device_of_place)
     ordinals = [device.device for device in gpu.devices]
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
+    with ThreadPoolExecutor(1) as pool:  # the two take about as long, with Python's lock mostly free
+        others = pool.submit(_by_time, events, scanned, strings, ordinals, range_names, options)
+        launched = _launched(events, scanned, gpu, range_names, wanted)
+        made, bare = others.result()
+    made |= launched.sections
+    if options.step is not None:
+        made["steps"] = _steps(events, options.step, range_names, gpu, bare)
+    graphs = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
+    unseen = graphs if {"communication", "categories", "kernel_tails"} & wanted else 0
+    return Account(made, launched.nvtx, launched.disagreements, unseen)
+
+
+def _by_time(
+    events: Events,
+    scanned: Scanned,
+    strings: Mapping[int, str],
+    ordinals: list[int],
+    range_names: list[str],
+    options: AccountOptions,
+) -> tuple[dict[str, Any], Intervals | None]:
+    """Make the sections that look at operations and calls in time, and find exposed communication for steps."""
+    wanted = frozenset(options.sections)
     made: dict[str, Any] = {}
+    if "idle" in wanted:
+        namer = _OperationNames(events, scanned, strings)
+        made["idle"] = idle(events, ordinals, options.gaps, namer.name, range_names.__getitem__)
     if "memory" in wanted:
         made["memory"] = memory(events.operations, scanned.gpu, len(ordinals))
     if "api_tails" in wanted:
@@ -74,36 +107,43 @@ def account(scanned: Scanned, gpu: GpuTime, strings: Mapping[int, str], options:
     if "kernel_tails" in wanted:
         short = [name_of(key, strings) for key in scanned.gpu.kernel_names.values]
         made["kernel_tails"] = kernel_tails(events.operations, scanned.gpu, short)
-    bare = None
-    if {"communication", "categories"} & wanted or options.step is not None:
-        kernels = Classified(events.operations, full_names(scanned.gpu, strings), options.rules)
-        if "communication" in wanted:
-            made["communication"] = communication(kernels, ordinals)
-        if "categories" in wanted:
-            made["categories"] = categories(kernels)
-        bare = exposed(kernels) if options.step is not None else None
-        del kernels  # as large as the operations themselves
-    if "idle" in wanted:
-        namer = _OperationNames(events, scanned, strings)
-        made["idle"] = idle(events, ordinals, options.gaps, namer.name, range_names.__getitem__)
+    if not {"communication", "categories"} & wanted and options.step is None:
+        return made, None
+    kernels = Classified(events.operations, full_names(scanned.gpu, strings), options.rules)
+    if "communication" in wanted:
+        made["communication"] = communication(kernels, ordinals)
+    if "categories" in wanted:
+        made["categories"] = categories(kernels)
+    return made, exposed(kernels) if options.step is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Launched:
+    sections: dict[str, Any]
+    nvtx: Mapping[str, NvtxDetail]
+    disagreements: tuple[str, ...]
+
+
+def _launched(
+    events: Events, scanned: Scanned, gpu: GpuTime, range_names: list[str], wanted: frozenset[str]
+) -> _Launched:
+    """Make the sections that look at the work behind calls."""
+    if not {"launch", "nvtx", "dispatch_steps"} & wanted:
+        return _Launched({}, {}, ())
+    work = LaunchedWork(events)
+    made: dict[str, Any] = {}
     details: Mapping[str, NvtxDetail] = {}
     disagreements: tuple[str, ...] = ()
-    if {"launch", "nvtx", "dispatch_steps"} & wanted:
-        work = LaunchedWork(events)
-        if "launch" in wanted:
-            made["launch"] = launch(events, work)
-        if "nvtx" in wanted and scanned.nvtx is not None:
-            scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
-            details = nvtx_detail(events, work, scopes, range_names, gpu.busy)
-        if "dispatch_steps" in wanted:
-            names = scanned.nvtx.names if scanned.nvtx is not None else []
-            times = step_times(events, work, gpu.busy)
-            made["dispatch_steps"], disagreements = dispatch_steps(events, times, names)
-    if options.step is not None:
-        made["steps"] = _steps(events, options.step, range_names, gpu, bare)
-    graphs = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
-    unseen = graphs if {"communication", "categories", "kernel_tails"} & wanted else 0
-    return Account(made, details, disagreements, unseen)
+    if "launch" in wanted:
+        made["launch"] = launch(events, work)
+    if "nvtx" in wanted and scanned.nvtx is not None:
+        scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
+        details = nvtx_detail(events, work, scopes, range_names, gpu.busy)
+    if "dispatch_steps" in wanted:
+        names = scanned.nvtx.names if scanned.nvtx is not None else []
+        times = step_times(events, work, gpu.busy)
+        made["dispatch_steps"], disagreements = dispatch_steps(events, times, names)
+    return _Launched(made, details, disagreements)
 
 
 def _range_names(scanned: Scanned) -> list[str]:

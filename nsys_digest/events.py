@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,17 +116,18 @@ def link(
     gpu: GpuCollector,
     api: ApiCollector | None,
     nvtx: NvtxCollector | None,
-    names: Mapping[int, str],
+    ordered: tuple[Calls, Ints],
     devices: Sequence[int],
 ) -> Events:
-    """Take the events out of the collectors, put them in order, and link operations to calls.
+    """Take operations and ranges out of the collectors, put them in order, and link operations to calls.
 
-    ``names`` are the texts of the name ids of calls, ``devices`` the device of each place of the GPU collector.
+    ``ordered`` is what ``order_calls`` gave, ``devices`` the device of each place of the GPU collector.
     """
-    api = api if api is not None else ApiCollector(0)
-    calls, correlation = _calls(api, names)
-    operations = _operations(gpu, devices, api, calls, correlation)
-    ranges, marks = _ranges_and_marks(nvtx, calls.threads)
+    calls, correlation = ordered
+    with ThreadPoolExecutor(1) as pool:
+        others = pool.submit(_ranges_and_marks, nvtx, calls.threads)
+        operations = _operations(gpu, devices, api, calls, correlation)
+        ranges, marks = others.result()
     return Events(operations, calls, ranges, marks)
 
 
@@ -138,7 +140,12 @@ def _by_thread(start_ns: Int64s, thread: Ints) -> Int64s:
     return by_start[np.argsort(small[by_start], kind="stable")]
 
 
-def _calls(api: ApiCollector, names: Mapping[int, str]) -> tuple[Calls, Ints]:
+def order_calls(api: ApiCollector | None, names: Mapping[int, str]) -> tuple[Calls, Ints]:
+    """Take the calls out of the collector and put them in order; ``names`` are the texts of their name ids.
+
+    Returns the calls, and the correlation id of each.
+    """
+    api = api if api is not None else ApiCollector(0)
     assert api.calls is not None
     start_ns, end_ns, group, thread, correlation = api.calls.take()
     order = _by_thread(start_ns, thread)
@@ -163,7 +170,7 @@ def _calls(api: ApiCollector, names: Mapping[int, str]) -> tuple[Calls, Ints]:
 
 
 def _operations(
-    gpu: GpuCollector, devices: Sequence[int], api: ApiCollector, calls: Calls, call_correlation: Ints
+    gpu: GpuCollector, devices: Sequence[int], api: ApiCollector | None, calls: Calls, call_correlation: Ints
 ) -> Operations:
     start_ns, end_ns, group, correlation, label = gpu.take_operations()
     pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
@@ -173,7 +180,8 @@ def _operations(
     call: Ints = np.full(start_ns.size, NONE, np.int32)
     if calls.start_ns.size >= 2**31:
         call = call.astype(np.int64)
-    process_of_call_group = np.array([api.processes.values[process] for process, _ in api.groups.pairs], np.int64)
+    pairs_of_calls = [] if api is None else [api.processes.values[process] for process, _ in api.groups.pairs]
+    process_of_call_group = np.array(pairs_of_calls, np.int64)
     for process in np.unique(process_of_group[process_of_group != 0]).tolist():
         launched = np.flatnonzero((process_of_group == process)[group] & (correlation != 0))
         chosen = np.flatnonzero((process_of_call_group == process)[calls.group] & (call_correlation != 0))

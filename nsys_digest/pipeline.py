@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from nsys_digest import __version__
 from nsys_digest.account import AccountOptions, account
 from nsys_digest.collect.nvtx import NvtxOptions
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.events import order_calls
 from nsys_digest.inspection import Inspection, inspect_source
 from nsys_digest.metrics.capture import capture, rows_by_process
 from nsys_digest.metrics.gpu import gpu_time
@@ -153,12 +155,14 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
     names = {*scanned.gpu.kernel_names.values, *scanned.gpu.full_names.values}
     names |= set(scanned.api.names.values if scanned.api else ())
     strings = source.strings(STRINGS, names)
-    gpu = gpu_time(scanned.gpu, facts)
+    with ThreadPoolExecutor(1) as pool:
+        calls = pool.submit(order_calls, scanned.api, strings) if job.account.needs_events else None
+        gpu = gpu_time(scanned.gpu, facts)
     kernels = kernel_totals(scanned.gpu, strings)
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
     ranges = nvtx_ranges(scanned.nvtx, gpu.busy)
-    found = account(scanned, gpu, strings, job.account) if job.account.needs_events else None
+    found = None if calls is None else account(scanned, gpu, calls.result(), strings, job.account)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from nsys_digest.collect.api import ApiCollector
 from nsys_digest.collect.gpu import GpuCollector
 from nsys_digest.collect.nvtx import NvtxCollector, NvtxOptions
-from nsys_digest.schema.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query, nvtx_time_query
+from nsys_digest.schema.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query
 from nsys_digest.sources.base import Batch, Part, Query, Source
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -101,7 +101,7 @@ def scan(
         )
         _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
     if nvtx is not None and nvtx.opened:
-        nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, _last_nvtx(source, threads)))
+        nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns))
     return Scanned(gpu, api, nvtx, name_count)
 
 
@@ -122,19 +122,6 @@ class _Task:
     lock: threading.Lock
 
 
-def _last_nvtx(source: Source, threads: int) -> int:
-    """Return the largest start or end among NVTX events of any type; most types are not read otherwise."""
-    largest = [OPEN]
-
-    def take(batch: Batch) -> None:
-        largest[0] = max(largest[0], *(int(batch.ints(index).max(initial=OPEN)) for index in (0, 1)))
-
-    query = nvtx_time_query(source)
-    if query is not None:
-        _run(source, [_Task(query, take, threading.Lock())], threads, None)
-    return largest[0]
-
-
 def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | None) -> None:
     """Read all rows of all tasks with that many threads; the calling thread only waits, so Ctrl-C ends it at once."""
     rows = [source.row_count(task.query.table, exact=False)[0] for task in tasks]
@@ -143,9 +130,9 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
         part_rows = max(_MIN_PART_ROWS, count // (_PARTS_PER_THREAD * threads)) if threads > 1 else max(count, 1)
         for part in source.parts(task.query.table, part_rows):
             jobs.put((task, part))
-    state = _State()
+    state = _State(threads)
 
-    def work() -> None:
+    def work(number: int) -> None:
         try:
             while not state.stop.is_set():
                 try:
@@ -155,14 +142,14 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
                 for batch in source.batches(task.query, part):
                     with task.lock:
                         task.take(batch)
-                        state.rows += len(batch)
+                    state.rows[number] += len(batch)
                     if state.stop.is_set():
                         return
         except BaseException as error:  # handed to the calling thread, which raises it
             state.errors.append(error)
             state.stop.set()
 
-    workers = [threading.Thread(target=work, daemon=True) for _ in range(threads)]
+    workers = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(threads)]
     for worker in workers:
         worker.start()
     try:
@@ -170,7 +157,7 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
             while worker.is_alive():
                 worker.join(_TICK_S)
                 if progress is not None:
-                    progress(state.rows, sum(rows))
+                    progress(sum(state.rows), sum(rows))
     finally:
         state.stop.set()
     if state.errors:
@@ -180,7 +167,7 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
 class _State:
     """What the threads of one pass share."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
         self.stop = threading.Event()
         self.errors: list[BaseException] = []
-        self.rows = 0
+        self.rows = [0] * threads  # one count a thread: they are read while they grow

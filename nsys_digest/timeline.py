@@ -51,10 +51,10 @@ def parents(depth: Int64s) -> Int64s:
 
 def innermost(start_ns: Int64s, end_ns: Int64s) -> Segments:
     """Return the segments in which each interval decides; intervals of any order, all of positive length."""
+    if (end_ns[:-1] <= start_ns[1:]).all():
+        return Segments(start_ns, end_ns, np.arange(start_ns.size))
     order = nesting_order(start_ns, end_ns)
     start_ns, end_ns = start_ns[order], end_ns[order]
-    if (end_ns[:-1] <= start_ns[1:]).all():
-        return Segments(start_ns, end_ns, order)
     depth = depths(start_ns, end_ns)
     parent = parents(depth)
     inner = np.flatnonzero(parent >= 0)

@@ -23,13 +23,18 @@ from nsys_digest.cli import app
 from nsys_digest.cli.output import Format
 from nsys_digest.cli.summarize import ReaderChoice
 from nsys_digest.errors import ERRORS
+from nsys_digest.metrics.idle import CAUSES
 from nsys_digest.metrics.warnings import CODES
+from nsys_digest.schema.calls import CallClass, call_class
+from nsys_digest.sections import SECTIONS
 from support import ROOT, call
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "fixtures" / "README.md", *DOCS]
 STATUSES = {0, 1, 2, 3, 4, 5, 6, 130}
 OMITTED = "…"
+SHAPES = ("tails", "cause", "launch_cost", "step")
+"""Parts of the document that occur in several places, and that docs/json.md tells once."""
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -190,27 +195,47 @@ def test_every_error_tells_its_status_and_class() -> None:
     assert "Exit status 130." in entries["interrupted"]
 
 
+def shape_of(schema: dict[str, Any]) -> str:
+    """Return the name of the part that a schema refers to; nothing where it refers to none."""
+    return str(schema.get("$ref", "")).rpartition("/")[2]
+
+
+def type_of(schema: dict[str, Any], root: dict[str, Any]) -> str:
+    """Return the type as the pages write it: a link for a shape that is told once."""
+    if "anyOf" in schema:
+        return " or ".join(type_of(choice, root) for choice in schema["anyOf"])
+    if (shape := shape_of(schema)) in SHAPES:
+        return f"[{shape}](#{shape})"
+    kinds = (root["$defs"][shape] if shape else schema).get("type", "string")
+    return kinds if isinstance(kinds, str) else " or ".join(kinds)
+
+
 def properties(schema: dict[str, Any], root: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (path, type) of every property of a JSON Schema, at all levels."""
-    if "$ref" in schema:
-        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+    """Yield (path, type) of every property of a JSON Schema, at all levels; shapes are not looked into."""
+    if (shape := shape_of(schema)) in SHAPES:
+        return
+    if shape:
+        schema = root["$defs"][shape]
     for name, child in schema.get("properties", {}).items():
         here = f"{path}.{name}" if path else name
-        whole = root["$defs"][child["$ref"].rpartition("/")[2]] if "$ref" in child else child
-        kinds = whole.get("type", "string")
-        yield here, kinds if isinstance(kinds, str) else " or ".join(kinds)
+        yield here, type_of(child, root)
         yield from properties(child, root, here)
-    if isinstance(schema.get("items"), dict):
-        yield from properties(schema["items"], root, f"{path}[]")
-    if isinstance(schema.get("additionalProperties"), dict):
-        yield from properties(schema["additionalProperties"], root, f"{path}.NAME")
+    for key, behind in (("items", "[]"), ("additionalProperties", ".NAME")):
+        child = schema.get(key)
+        if isinstance(child, dict):
+            if shape_of(child) in SHAPES:
+                yield f"{path}{behind}", type_of(child, root)
+            yield from properties(child, root, f"{path}{behind}")
 
 
 def test_every_key_of_the_document_is_told_with_its_type() -> None:
     schema = nsys_digest.json_schema()
     rows = table(section(ROOT / "docs" / "json.md", "Keys"))
     told = {path: cells[1] for cells in rows if len(cells) == 4 for path in SPAN.findall(cells[0])}
-    assert told == dict(properties(schema, schema))
+    expected = dict(properties(schema, schema))
+    for shape in SHAPES:
+        expected |= dict(properties(schema["$defs"][shape], schema, shape))
+    assert told == expected
 
 
 def test_the_versions_are_told() -> None:
@@ -223,6 +248,42 @@ def test_every_key_of_an_inspection_is_told() -> None:
     found = nsys_digest.inspect(ROOT / "fixtures" / "traces" / "nogpu.sqlite").to_dict()
     rows = table(section(ROOT / "docs" / "json.md", "The document of inspect"))
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == list(found)
+
+
+def test_every_key_of_the_document_of_rules_is_told() -> None:
+    found = json.loads(nsys_digest.classify(ROOT / "fixtures" / "traces" / "serve.sqlite").to_json())
+    rows = table(section(ROOT / "docs" / "json.md", "The document of rules"))
+    keys = [*(key for key in found if key != "kernels"), *(f"kernels[].{key}" for key in found["kernels"][0])]
+    assert [key for cells in rows for key in SPAN.findall(cells[0])] == keys
+
+
+def test_every_section_is_told() -> None:
+    for page in ("cli.md", "metrics.md", "library.md"):
+        spans = set(SPAN.findall(prose_of(ROOT / "docs" / page)))
+        assert {*SECTIONS, "steps"} <= spans, page
+
+
+def test_every_cause_is_told() -> None:
+    causes = table(section(ROOT / "docs" / "metrics.md", "Idle"))
+    assert [span for cells in causes for span in SPAN.findall(cells[0])] == list(CAUSES)
+
+
+def test_the_calls_named_as_examples_are_of_their_class() -> None:
+    rows = table(section(ROOT / "docs" / "metrics.md", "Classes of calls"))[1:]
+    assert {cells[0].strip("`") for cells in rows} == {kind.value for kind in CallClass}
+    for cells in rows:
+        for name in SPAN.findall(cells[2]):
+            assert call_class(name).value == cells[0].strip("`"), name
+
+
+def test_every_number_of_the_reading_is_shown() -> None:
+    """A length of time or a share in the prose of the worked reading stands in one of its blocks, which are run."""
+    page = ROOT / "docs" / "reading-a-digest.md"
+    shown = " ".join(example.text for example in examples("console") if example.page == page)
+    named = re.findall(r"\d[\d,]*(?:\.\d+)? (?:ns|µs|ms|s|%)(?!\w)", prose_of(page))
+    assert len(named) > 50
+    for number in named:
+        assert re.search(rf"(?<![\d.,]){re.escape(number)}(?!\w)", shown), number
 
 
 def test_every_public_name_is_told() -> None:

@@ -10,12 +10,22 @@ import numpy as np
 from nsys_digest.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
 from nsys_digest.collect.events import Columns
 from nsys_digest.collect.names import NameRanking
+from nsys_digest.collect.times import last_time
 from nsys_digest.intervals import Int64s
-from nsys_digest.schema.tables import NO_STRING, NVTX_DOMAIN_CREATE, NVTX_MARKS, NVTX_PUSH_POP_RANGES, OPEN, THREAD_BITS
+from nsys_digest.schema.tables import (
+    NO_STRING,
+    NVTX_DOMAIN_CREATE,
+    NVTX_MARKS,
+    NVTX_PUSH_POP_RANGES,
+    NVTX_RANGES,
+    OPEN,
+    THREAD_BITS,
+)
 from nsys_digest.sources.base import Batch, Tail
 
-_RANGE, _MARK, _DOMAIN = range(3)
-_ROLE = np.full(256, _RANGE, np.int64)
+_RANGE, _MARK, _DOMAIN, _OTHER = range(4)
+_ROLE = np.full(256, _OTHER, np.int64)
+_ROLE[list(NVTX_RANGES)] = _RANGE
 _ROLE[list(NVTX_MARKS)] = _MARK
 _ROLE[NVTX_DOMAIN_CREATE] = _DOMAIN
 _PUSH_POP = np.zeros(256, np.int64)
@@ -94,6 +104,7 @@ class NvtxCollector:
         """Start, end (``OPEN``: the last time stamp), group, code of the thread, 1 for push/pop, 1 for an end on the
         thread of the start, of every range."""
         self.last_ns = OPEN
+        """The largest start or end of an event of any type."""
         self.reversed_count = 0
         self.ended_with_session_count = 0
         """Ranges that end at the very end of the session, where nsys ends those that the program left open."""
@@ -107,7 +118,8 @@ class NvtxCollector:
             ended_by = batch.ints(7)
             same_thread = (ended_by == 0) | (ended_by == thread)
         text_code, texts = batch.texts(6, self._cut)
-        role = _ROLE[event_type]
+        self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
+        role = _ROLE[np.clip(event_type, 0, _ROLE.size - 1)]
         if role.any():
             marks, created = np.flatnonzero(role == _MARK), np.flatnonzero(role == _DOMAIN)
             keys = zip(start_ns[created].tolist(), process[created].tolist(), domain[created].tolist(), strict=True)

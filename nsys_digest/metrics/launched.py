@@ -15,6 +15,7 @@ from nsys_digest.schema.tables import GPU_KINDS
 from nsys_digest.timeline import depths
 
 _SLICE = 1 << 18
+_NEVER = np.iinfo(np.int64).max
 
 
 class Stretches(NamedTuple):
@@ -38,39 +39,30 @@ class LaunchedWork:
         linked = np.flatnonzero(operations.call != NONE)
         launches = np.zeros(calls.start_ns.size, bool)
         launches[operations.call[linked]] = True
-        launching = np.flatnonzero(launches)
-        start_ns, end_ns = calls.start_ns[launching], calls.end_ns[launching]
+        launching = small_ids(np.flatnonzero(launches), calls.start_ns.size)
+        del launches
         edges = np.searchsorted(launching, calls.edges)
-        order = np.arange(launching.size)
         self._lines: defaultdict[int, list[slice]] = defaultdict(list)
         for thread in np.flatnonzero(np.diff(edges)).tolist():
             part = slice(int(edges[thread]), int(edges[thread + 1]))
-            if (end_ns[part][:-1] <= start_ns[part][1:]).all():
-                self._lines[thread].append(part)
-                continue
-            by_nesting = np.lexsort((-end_ns[part], start_ns[part]))
-            depth = depths(start_ns[part][by_nesting], np.maximum(end_ns[part], start_ns[part] + 1)[by_nesting])
-            by_line = np.argsort(depth, kind="stable")
-            order[part] = by_nesting[by_line] + part.start
-            borders = np.searchsorted(depth[by_line], np.arange(int(depth.max()) + 2)) + part.start
-            self._lines[thread] += [slice(low, high) for low, high in pairwise(borders.tolist())]
-        self._operations, self._calls = operations, calls
-        self._call = small_ids(launching[order], calls.start_ns.size)
-        del launches, launching, start_ns, end_ns
-        place = np.zeros(calls.start_ns.size, self._call.dtype)
-        place[self._call] = np.arange(order.size)
+            launching[part], lengths = _in_lines(launching[part], events)
+            borders = (part.start + np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))).tolist()
+            self._lines[thread] += [slice(low, high) for low, high in pairwise(borders)]
+        self._operations, self._calls, self._call = operations, calls, launching
+        place = np.zeros(calls.start_ns.size, launching.dtype)
+        place[launching] = np.arange(launching.size, dtype=launching.dtype)
         position = place[operations.call[linked]]
-        del place, order
+        del place
         # by thread first: within a thread work is launched nearly in the order in which it runs
-        thread_of = calls.thread_of(operations.call[linked])
-        small = thread_of.astype(np.uint16) if len(calls.threads) < 1 << 16 else thread_of
-        behind = np.argsort(small, kind="stable")
+        small = np.uint16 if len(calls.threads) < 1 << 16 else np.int64
+        thread_of = np.repeat(np.arange(len(calls.threads), dtype=small), np.diff(edges))[position]
+        behind = small_ids(np.argsort(thread_of, kind="stable"), linked.size)
+        del thread_of
         behind = behind[np.argsort(position[behind], kind="stable")]
-        counts = np.bincount(position, minlength=self._call.size)
-        edges_of_call = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-        self._edges = small_ids(edges_of_call, linked.size + 1)
+        counts = np.bincount(position, minlength=launching.size)
+        self._edges = small_ids(np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))), linked.size + 1)
         """Operations of the i-th launching call are at ``edges[i]:edges[i + 1]`` of ``_order``."""
-        self._order = small_ids(linked[behind], operations.start_ns.size)
+        self._order = small_ids(linked, operations.start_ns.size)[behind]
         kernels = operations.kind[self._order] == GPU_KINDS.index("kernel")
         before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kernels, dtype=np.int64)))
         self._kernels_before = small_ids(before, linked.size + 1)
@@ -80,16 +72,18 @@ class LaunchedWork:
 
         Work without a known time (0 to 0, as CUPTI writes it) or with its end before its start does not count.
         """
-        if not self._call.size:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        never = np.iinfo(np.int64).max
-        start_ns, end_ns = self._operations.start_ns[self._order], self._operations.end_ns[self._order]
-        kind = self._operations.kind[self._order]
-        work = (kind == GPU_KINDS.index("kernel")) | (kind == GPU_KINDS.index("graph"))
-        work &= (end_ns >= start_ns) & ((start_ns != 0) | (end_ns != 0))
-        start_ns[~work] = never
-        first_ns = np.minimum.reduceat(start_ns, self._edges[:-1])
-        known = first_ns != never
+        operations = self._operations
+        first_ns = np.full(self._call.size, _NEVER)
+        for low in range(0, self._call.size, _SLICE):
+            high = min(low + _SLICE, self._call.size)
+            base, after = int(self._edges[low]), int(self._edges[high])
+            order = self._order[base:after]
+            start_ns, end_ns, kind = operations.start_ns[order], operations.end_ns[order], operations.kind[order]
+            work = (kind == GPU_KINDS.index("kernel")) | (kind == GPU_KINDS.index("graph"))
+            work &= (end_ns >= start_ns) & ((start_ns != 0) | (end_ns != 0))
+            start_ns[~work] = _NEVER
+            first_ns[low:high] = np.minimum.reduceat(start_ns, self._edges[low:high] - base)
+        known = first_ns != _NEVER
         return self._call[known].astype(np.int64), first_ns[known]
 
     def within(self, thread: Ints, start_ns: Int64s, end_ns: Int64s) -> Stretches:
@@ -125,8 +119,8 @@ class LaunchedWork:
     def busy_by_group(self, first: Ints, after: Ints, group: Ints, groups: int) -> Int64s:
         """Return the length of the union of the operations that each group's stretches launched.
 
-        The stretches of a group must not share a call. Groups are taken together up to a quarter of a million operations at once,
-        so that memory stays bounded but by the largest group.
+        The stretches of a group must not share a call. Groups are taken together up to a quarter of a million
+        operations at once, so that memory stays bounded but by the largest group.
         """
         order = np.argsort(group, kind="stable")
         group, low = group[order], self._edges[first[order]]
@@ -158,3 +152,13 @@ def _consecutive(low: Ints, sizes: Ints) -> Int64s:
     ends = np.cumsum(sizes, dtype=np.int64)
     numbers: Int64s = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
     return numbers
+
+
+def _in_lines(launching: Ints, events: Events) -> tuple[Ints, Int64s]:
+    """Return the launching calls of a thread line by line, and the length of each line."""
+    start_ns, end_ns = events.calls.start_ns[launching], events.calls.end_ns[launching]
+    if (end_ns[:-1] <= start_ns[1:]).all():
+        return launching, np.array([launching.size])
+    nesting = np.lexsort((-end_ns, start_ns))
+    depth = depths(start_ns[nesting], np.maximum(end_ns, start_ns + 1)[nesting])
+    return launching[nesting[np.argsort(depth, kind="stable")]], np.bincount(depth)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_digest.collect.events import Bools
+from nsys_digest.collect.events import Bools, Ints
 from nsys_digest.events import CLASSES, Events
 from nsys_digest.intervals import Int64s, Intervals, joined
 from nsys_digest.timeline import Segments, innermost
@@ -20,7 +20,7 @@ class ThreadTimeline:
     """
 
     calls: Segments
-    class_of_call: Int64s
+    class_of_call: Ints
     ranges: Segments
 
     @classmethod
@@ -28,9 +28,12 @@ class ThreadTimeline:
         """Work out the timeline of a thread."""
         calls, ranges = events.calls, events.ranges
         part = calls.of_thread(thread)
-        real = np.flatnonzero(calls.end_ns[part] > calls.start_ns[part]) + part.start
-        segments = innermost(calls.start_ns[real], calls.end_ns[real])
-        class_of_call = calls.class_of_group[calls.group[real[segments.owner]]]
+        start_ns, end_ns, group = calls.start_ns[part], calls.end_ns[part], calls.group[part]
+        real = end_ns > start_ns
+        if not real.all():
+            start_ns, end_ns, group = start_ns[real], end_ns[real], group[real]
+        segments = innermost(start_ns, end_ns)
+        class_of_call = calls.class_of_group.astype(np.int8)[group[segments.owner]]
         part = ranges.of_thread(thread)
         own = np.flatnonzero(ranges.is_push_pop[part] & (ranges.end_ns[part] > ranges.start_ns[part])) + part.start
         nested = innermost(ranges.start_ns[own], ranges.end_ns[own])

@@ -159,7 +159,7 @@ def api_query(source: Source, *, detail: bool = False) -> Query | None:
 
 
 def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
-    """Return start, end, event type, string id, domain, thread, text of ranges, marks and domains; None without.
+    """Return start, end, event type, string id, domain, thread, text of every event; None without a table.
 
     With ``detail`` the thread that ended the range follows (0 for the one that began it).
     """
@@ -177,20 +177,13 @@ def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
     )
     if detail:
         columns += (Column("endGlobalTid"),)
-    kinds = (*NVTX_RANGES, *NVTX_MARKS, NVTX_DOMAIN_CREATE)
-    return Query(table, columns, ("eventType", kinds) if "eventType" in source.tables()[table] else None)
+    return Query(table, columns)
 
 
 def event_tables(source: Source) -> list[str]:
     """Return the tables whose rows bound the trace in time: GPU activity, API calls, NVTX events."""
     names = (*GPU_TABLES.values(), API, NVTX)
     return [table for name in names if (table := find_table(source, name)) is not None]
-
-
-def nvtx_time_query(source: Source) -> Query | None:
-    """Return start and end of every NVTX event; None without a table."""
-    table = find_table(source, NVTX)
-    return None if table is None else Query(table, (Column("start", OPEN), Column("end", OPEN)))
 
 
 def missing_columns(source: Source) -> dict[str, list[str]]:

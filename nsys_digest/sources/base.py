@@ -30,11 +30,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Columns of one table, and the values that one of its columns must have for a row to be read."""
+    """Columns of one table."""
 
     table: str
     columns: tuple[Column, ...]
-    only: tuple[str, tuple[int, ...]] | None = None
 
 
 class Tail:

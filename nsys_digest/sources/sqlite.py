@@ -242,13 +242,7 @@ class SqliteSource:
     def _sql(self, query: Query, part: Part) -> str:
         columns = self._tables[query.table]
         terms = ", ".join(_term(column, columns) for column in query.columns)
-        conditions = []
-        if query.only is not None:
-            name, values = query.only
-            conditions.append(f"{_quoted(name)} IN ({', '.join(map(str, values))})")
-        if part is not None:
-            conditions.append(f"{self._keys[query.table]} BETWEEN {part[0]} AND {part[1]}")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        where = "" if part is None else f" WHERE {self._keys[query.table]} BETWEEN {part[0]} AND {part[1]}"
         return f"SELECT {terms} FROM {_quoted(query.table)}{where}"
 
     def _adbc(self) -> adbc.AdbcConnection:

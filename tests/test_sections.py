@@ -1,0 +1,647 @@
+"""The sections that explain, each on a small trace that is drawn in a comment; one letter is ten nanoseconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from builder import VERSIONS, TraceBuilder
+from nsys_digest import Digest, MissingData, UsageInvalid, classify, json_schema, summarize
+from nsys_digest.codec import decode, encode
+from nsys_digest.metrics.tails import tails
+from nsys_digest.model import ADDED
+from nsys_digest.schema.calls import call_class
+from nsys_digest.sections import (
+    SECTIONS,
+    Bandwidth,
+    Category,
+    Communication,
+    Copies,
+    DispatchStep,
+    KindTotal,
+    RatioTails,
+    Sets,
+    Step,
+    Tails,
+)
+from support import READERS, call, the_line
+from test_fixtures import SHARED, TRACES, named
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+SEND_RECEIVE = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+GEMM = "ampere_sgemm_128x64_tn"
+
+
+def digest_of(trace: TraceBuilder, folder: Path, **options: Any) -> Digest:
+    """Digest a drawn trace with both readers; the document is valid and comes back."""
+    path = trace.write(folder / "trace.sqlite")
+    digest, other = (summarize(path, reader=reader, **options) for reader in READERS)
+    assert digest == other
+    jsonschema.Draft202012Validator(json_schema()).validate(digest.to_dict())
+    assert Digest.from_json(digest.to_json()) == digest
+    return digest
+
+
+def lengths(*values_ns: int) -> Tails:
+    """Return the tails of a few lengths, by hand: nearest rank."""
+    ordered = sorted(values_ns)
+    if not ordered:
+        return Tails(0, 0, None, None, None, None, None)
+    middle = ordered[(len(ordered) - 1) // 2]
+    return Tails(len(ordered), sum(ordered), ordered[0], middle, ordered[-1], ordered[-1], ordered[-1])
+
+
+# steps
+
+# range   aaaaaaaaaabbbbbbbbbb          cccccc      a, b, c: three times "step"
+# launch  L    L     LL        S        L           S waits
+# GPU      kkk   kkk   kkk              kkk
+# NCCL                   nnnn                       of these, one beside k and three alone
+
+
+def three_steps(domain: bool = False) -> TraceBuilder:
+    number = 5 if domain else 0
+    trace = TraceBuilder().gpu(0, "NVIDIA H100").process(1, "python3")
+    if domain:
+        trace.domain(number, "engine")
+    return (
+        trace.range("step", 0, 100, domain=number)
+        .range("step", 100, 200, domain=number)
+        .range("step", 300, 360, domain=number)
+        .api("cudaLaunchKernel_v7000", 5, 8, correlation=1)
+        .kernel(10, 40, correlation=1)
+        .api("cudaLaunchKernel_v7000", 50, 55, correlation=2)
+        .kernel(60, 90, correlation=2)
+        .api("cudaLaunchKernel_v7000", 108, 112, correlation=3)
+        .kernel(120, 150, correlation=3)
+        .api("cuLaunchKernelEx", 113, 115, correlation=4)
+        .kernel(140, 180, stream=8, correlation=4, name="ncclDevKernel_AllReduce", demangled=ALL_REDUCE)
+        .api("cudaDeviceSynchronize_v3020", 185, 200, correlation=5)
+        .api("cudaLaunchKernel_v7000", 302, 304, correlation=6)
+        .kernel(310, 340, correlation=6)
+    )
+
+
+def test_steps(tmp_path: Path) -> None:
+    steps = digest_of(three_steps(), tmp_path, steps="step").steps
+    assert steps is not None
+    assert (steps.name, steps.count) == ("step", 3)
+    # before the first and after the last GPU work is idle time of a step, but of no gap, so that it has no cause
+    assert steps.first == Step(0, 100, 60, 40, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 20})
+    # the gap of 90 to 120 is cut at 100: only its later part is the second step's
+    second = Step(100, 100, 60, 40, 30, 0.6, {"queued": 8, "launch_call": 4, "sync": 15, "host": 13})
+    third = Step(300, 60, 30, 30, 0, 0.5, {"queued": 6, "launch_call": 2, "host": 2})
+    assert steps.slowest == (second, third)
+    # the first warms up, and is in none of these
+    assert steps.wall == lengths(100, 60)
+    assert steps.idle == lengths(40, 30)
+    assert steps.exposed_communication == lengths(30, 0)
+    assert steps.busy_ratio == RatioTails(p50=0.5, min=0.5)
+
+
+def test_the_slowest_steps_are_five_and_never_the_first(tmp_path: Path) -> None:
+    trace = TraceBuilder().kernel(0, 1000)
+    for number, wall in enumerate((90, 10, 20, 20, 30, 40, 50)):
+        trace.range("step", 100 * number, 100 * number + wall)
+    steps = digest_of(trace, tmp_path, steps="step").steps
+    assert steps is not None
+    assert steps.first is not None
+    assert steps.first.wall_ns == 90
+    assert [(step.wall_ns, step.start_ns) for step in steps.slowest] == [
+        (50, 600),
+        (40, 500),
+        (30, 400),
+        (20, 200),
+        (20, 300),
+    ]
+
+
+def test_a_single_step_has_no_steady_state(tmp_path: Path) -> None:
+    steps = digest_of(TraceBuilder().kernel(0, 10).range("step", 0, 20), tmp_path, steps="step").steps
+    assert steps is not None
+    assert steps.first is not None
+    assert steps.slowest == ()
+    assert steps.wall == steps.idle == steps.exposed_communication == lengths()
+    assert steps.busy_ratio == RatioTails(None, None)
+
+
+def test_steps_need_no_other_section(tmp_path: Path) -> None:
+    alone = digest_of(three_steps(), tmp_path, steps="step", sections=[])
+    assert alone.steps == digest_of(three_steps(), tmp_path, steps="step").steps
+    assert alone.idle is None
+
+
+def test_a_step_in_a_domain_has_its_whole_name(tmp_path: Path) -> None:
+    digest = digest_of(three_steps(domain=True), tmp_path, steps="engine:step")
+    assert digest.steps is not None
+    assert digest.steps.count == 3
+    with pytest.raises(MissingData, match="there is engine:step"):
+        summarize(tmp_path / "trace.sqlite", steps="step")
+
+
+def test_a_step_that_is_not_there_is_missing_data(tmp_path: Path) -> None:
+    path = three_steps().write(tmp_path / "trace.sqlite")
+    line = the_line(call("summarize", "--steps", "STEP", path), 4, "missing-data")
+    assert line.startswith("no NVTX range is named 'STEP'; there is step;")
+    bare = TraceBuilder().kernel(0, 10).write(tmp_path / "bare.sqlite")
+    assert "no range at all" in the_line(call("summarize", "--steps", "step", bare), 4, "missing-data")
+
+
+# communication
+
+# device 0  gemm      gggggggggg
+#           all       .....aaaaaaaaaa            five hidden, five exposed
+#           other                        oo
+#           send                          ssssss  one hidden, five exposed
+#           copy                aaaa              copies hide nothing
+# device 1  all       aaaaaaaa
+#           all           aaaaaaaa                both at once count once
+#           gemm                ggg               two hidden
+
+
+def communicating() -> TraceBuilder:
+    return (
+        TraceBuilder()
+        .gpu(0, "NVIDIA H100")
+        .gpu(1, "NVIDIA H100")
+        .process(1, "python3")
+        .kernel(0, 100, demangled=GEMM)
+        .kernel(50, 150, stream=8, demangled=ALL_REDUCE)
+        .memcpy(110, 150, stream=9)
+        .kernel(190, 210, demangled="solve(int)")
+        .kernel(200, 260, stream=8, demangled=SEND_RECEIVE)
+        .kernel(0, 80, device=1, demangled=ALL_REDUCE)
+        .kernel(40, 120, device=1, stream=8, demangled=ALL_REDUCE)
+        .kernel(100, 130, device=1, stream=9, demangled=GEMM)
+    )
+
+
+def test_communication(tmp_path: Path) -> None:
+    assert digest_of(communicating(), tmp_path).communication == (
+        Communication(0, 160, 60, 100, {"all_reduce": KindTotal(1, 100), "send_receive": KindTotal(1, 60)}),
+        Communication(1, 120, 20, 100, {"all_reduce": KindTotal(2, 160)}),
+    )
+
+
+def test_a_device_without_collectives_has_zeros_and_one_without_kernels_no_row(tmp_path: Path) -> None:
+    trace = TraceBuilder().gpu(0, "NVIDIA H100").gpu(1, "NVIDIA H100").kernel(0, 10).memcpy(0, 10, device=1)
+    assert digest_of(trace, tmp_path).communication == (Communication(0, 0, 0, 0, {}),)
+
+
+def test_exposed_communication_of_a_step_is_over_all_devices(tmp_path: Path) -> None:
+    """Device 0 is bare from 100 to 150 and from 210 to 260, device 1 from 0 to 100: 200 in all."""
+    trace = communicating().range("step", 0, 1).range("step", 1, 300)
+    steps = digest_of(trace, tmp_path, steps="step").steps
+    assert steps is not None
+    assert steps.exposed_communication == lengths(199)
+
+
+# categories
+
+# device 0  image  iiiiiiiiii      device 1  image       iiiiiiiiiiiiiii
+#           gemm   ggg (to 30)               solve  at 30 to 40
+
+
+def imaging() -> TraceBuilder:
+    return (
+        TraceBuilder()
+        .kernel(0, 10, demangled="GrayscaleKernel(uchar4 *, int)")
+        .kernel(5, 20, device=1, demangled="GrayscaleKernel(uchar4 *, int)")
+        .kernel(0, 30, stream=8, demangled=GEMM)
+        .kernel(30, 40, demangled="solve(int)")
+    )
+
+
+def rules_file(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+IMAGE_RULE = "[[rule]]\ncategory = 'image'\npattern = 'Grayscale'\n"
+
+
+def test_categories_with_rules_of_ones_own(tmp_path: Path) -> None:
+    shipped = digest_of(imaging(), tmp_path).categories
+    assert shipped == {"other": Category(3, 35, 30), "gemm": Category(1, 30, 30)}
+    mine = digest_of(imaging(), tmp_path, rules=rules_file(tmp_path, IMAGE_RULE)).categories
+    # the union is over both devices
+    assert mine == {"gemm": Category(1, 30, 30), "image": Category(2, 25, 20), "other": Category(1, 10, 10)}
+    assert list(mine) == ["gemm", "image", "other"]
+    alone = digest_of(imaging(), tmp_path, rules=rules_file(tmp_path, f"extends = false\n{IMAGE_RULE}")).categories
+    assert alone == {"other": Category(2, 40, 40), "image": Category(2, 25, 20)}
+
+
+def test_rules_decide_what_is_communication(tmp_path: Path) -> None:
+    rules = rules_file(tmp_path, "[[rule]]\ncategory = 'communication'\npattern = 'Grayscale'\n")
+    found = digest_of(imaging(), tmp_path, rules=rules).communication
+    assert found == (
+        Communication(0, 10, 10, 0, {"other": KindTotal(1, 10)}),
+        Communication(1, 15, 0, 15, {"other": KindTotal(1, 15)}),
+    )
+
+
+# memory
+
+# device 0  HtoD   cccccccccc
+#           DtoH        cccccccccc
+#           kernels        kkkk  kkkkkk    beside copies: 80 to 120, 140 to 150
+# device 1  DtoD   c
+
+
+def test_memory(tmp_path: Path) -> None:
+    trace = (
+        TraceBuilder()
+        .gpu(0, "NVIDIA H100")
+        .gpu(1, "NVIDIA H100")
+        .memcpy(0, 100, kind=1, bytes=1000, source_kind=1, destination_kind=2)
+        .memcpy(50, 150, stream=8, kind=2, bytes=200, source_kind=2, destination_kind=0)
+        .memcpy(160, 180, kind=1, bytes=100, source_kind=1, destination_kind=2)
+        .memcpy(300, 300, kind=1, bytes=5, source_kind=1, destination_kind=2)  # without length: no bandwidth
+        .memcpy(0, 10, device=1, kind=8, bytes=10)
+        .kernel(80, 120, stream=9)
+        .kernel(140, 160, stream=9)
+        .kernel(0, 100, device=1, stream=9, process=2)
+        .memset(210, 220, bytes=64)
+        .memset(215, 225, bytes=64, stream=8)
+    )
+    memory = digest_of(trace, tmp_path).memory
+    assert memory is not None
+    assert memory.copies == (
+        Copies("HtoD", "pinned", "device", 3, 1105, 120, Bandwidth(5.0, 10.0, 10.0)),
+        Copies("DtoH", "device", "pageable", 1, 200, 100, Bandwidth(2.0, 2.0, 2.0)),
+        Copies("DtoD", None, None, 1, 10, 10, Bandwidth(1.0, 1.0, 1.0)),
+    )
+    assert memory.sets == Sets(2, 128, 20)
+    assert memory.overlapped_with_kernels_ns == 40 + 10 + 10
+
+
+def test_copies_without_length_have_no_bandwidth(tmp_path: Path) -> None:
+    memory = digest_of(TraceBuilder().memcpy(5, 5, bytes=9), tmp_path).memory
+    assert memory is not None
+    assert memory.copies == (Copies("HtoD", None, None, 1, 9, 0, Bandwidth(None, None, None)),)
+
+
+# dispatch steps
+
+# thread 1  F4        F4        F8        N5         marks: mode FULL or NONE, padded size
+#            G         G         L                   G launches a graph, L a kernel
+# thread 2       N2                  N2
+#                 L
+# GPU          ggg kk     gg      kkkk               the kernel of thread 2 begins at 70
+
+
+def dispatching() -> TraceBuilder:
+    trace = TraceBuilder().gpu(0, "NVIDIA H100").process(1, "python3")
+    for at, thread, mode, actual, padded in (
+        (0, 1, "FULL", 3, 4),
+        (100, 1, "FULL", 1, 4),
+        (200, 1, "FULL", 8, 8),
+        (300, 1, "NONE", 5, 5),
+        (50, 2, "NONE", 2, 2),
+        (250, 2, "NONE", 2, 2),
+    ):
+        trace.mark(f"CG_DISPATCH:actual={actual}:mode={mode}:padded={padded}", at, thread=thread)
+    return (
+        trace.api("cudaGraphLaunch_v10000", 10, 20, correlation=1)
+        .graph(30, 60, correlation=1)
+        .api("cudaGraphLaunch_v10000", 110, 115, correlation=2)
+        .graph(150, 170, correlation=2)
+        .api("cudaLaunchKernel_v7000", 210, 215, correlation=3)
+        .kernel(220, 260, correlation=3)
+        .api("cudaLaunchKernel_v7000", 60, 65, correlation=4, thread=2)
+        .kernel(70, 90, correlation=4, stream=8)
+    )
+
+
+def test_dispatch_steps(tmp_path: Path) -> None:
+    digest = digest_of(dispatching(), tmp_path)
+    full, none = {"mode": "FULL"}, {"mode": "NONE"}
+    assert digest.dispatch_steps == (
+        DispatchStep(full, "FULL", None, 3, 12, 0.25, lengths(100, 100, 100), 50 + 20 + 40, 30 + 20 + 40, 2),
+        DispatchStep(full | {"padded": 4}, "FULL", 4, 2, 4, 0.5, lengths(100, 100), 50 + 20, 30 + 20, 2),
+        DispatchStep(full | {"actual": 8, "padded": 8}, "FULL", 8, 1, 8, 0.0, lengths(100), 40, 40, 0),
+        # the last mark of each thread has no next one: it counts as a step, but has no time
+        DispatchStep(none, "NONE", None, 3, 9, 0.0, lengths(200), 10 + 20 + 20 + 30, 20, 0),
+        DispatchStep(none | {"actual": 2, "padded": 2}, "NONE", 2, 2, 4, 0.0, lengths(200), 80, 20, 0),
+        DispatchStep(none | {"actual": 5, "padded": 5}, "NONE", 5, 1, 5, 0.0, lengths(), 0, 0, 0),
+    )
+    said = [warn.message for warn in digest.warnings if warn.code == "dispatch-disagrees"]
+    assert len(said) == 1
+    assert said[0].startswith("1 of 3 steps whose mark says mode FULL, a CUDA graph, launched none")
+
+
+def test_a_graph_launched_in_a_step_without_one_disagrees(tmp_path: Path) -> None:
+    trace = (
+        TraceBuilder()
+        .mark("CG_DISPATCH:mode=NONE", 0)
+        .mark("CG_DISPATCH:mode=NONE", 100)
+        .api("cudaGraphLaunch_v10000", 10, 20)
+        .graph(30, 60)
+    )
+    said = [warn.message for warn in digest_of(trace, tmp_path).warnings if warn.code == "dispatch-disagrees"]
+    assert len(said) == 1
+    assert said[0].startswith("1 of 1 steps whose mark says mode NONE, no CUDA graph, launched one")
+
+
+def test_dispatch_values_that_are_no_whole_numbers_stay_text(tmp_path: Path) -> None:
+    trace = TraceBuilder().mark("CG_DISPATCH:actual=many:mode=FULL:padded=8.0", 0).mark("CG_DISPATCH again", 5)
+    steps = digest_of(trace, tmp_path).dispatch_steps
+    assert steps is not None
+    assert [(step.mode, step.padded, step.steps, step.actual, step.padding_ratio) for step in steps] == [
+        (None, None, 1, None, None),
+        ("FULL", None, 1, None, None),
+    ]
+    assert steps[0].fields == {}
+    assert steps[1].fields == {"actual": "many", "mode": "FULL", "padded": "8.0"}
+
+
+def test_a_step_of_padded_zero_has_no_padding_ratio(tmp_path: Path) -> None:
+    steps = digest_of(TraceBuilder().mark("CG_DISPATCH:actual=0:padded=0", 0), tmp_path).dispatch_steps
+    assert steps is not None
+    assert [(step.padded, step.actual, step.padding_ratio) for step in steps] == [(None, 0, None), (0, 0, None)]
+
+
+def test_another_prefix_and_commas(tmp_path: Path) -> None:
+    trace = TraceBuilder().mark("STEP, mode = PIECEWISE, padded=16, actual=12, lora=-1", 0).mark("CG_DISPATCH", 5)
+    steps = digest_of(trace, tmp_path, dispatch_prefix="STEP").dispatch_steps
+    assert steps is not None
+    assert [(step.mode, step.padded) for step in steps] == [("PIECEWISE", None), ("PIECEWISE", 16)]
+    assert steps[0].fields == {"mode": "PIECEWISE", "padded": 16, "actual": 12, "lora": -1}
+    assert steps[0].padding_ratio == 0.25
+
+
+# choosing sections
+
+
+def sections_of(digest: Digest) -> dict[str, Any]:
+    """Return the sections that a digest has, by their names; the detail of ranges is that of nvtx."""
+    found = {name: part for name in ADDED if (part := getattr(digest, name)) is not None}
+    details = {name: ranges.detail for name, ranges in digest.nvtx.items() if ranges.detail is not None}
+    return found | ({"nvtx": details} if details else {})
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[Path, Digest]:
+    return {trace: summarize(trace) for trace in TRACES}
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_section_alone_is_that_of_the_whole(name: str, trace: Path, whole: dict[Path, Digest]) -> None:
+    digest = summarize(trace, sections=[name])
+    assert sections_of(digest) == {name: sections_of(whole[trace])[name]}
+    assert digest.capture.sections == (name,)
+    base = summarize(trace, sections=[])
+    assert base.capture.sections == ()
+    assert sections_of(base) == {}
+    kept = ("file", "gpu_busy_union_ns", "api", "dispatch_timeline", "top_kernels", "devices")
+    assert [getattr(digest, key) for key in kept] == [getattr(whole[trace], key) for key in kept]
+    assert [getattr(base, key) for key in kept] == [getattr(whole[trace], key) for key in kept]
+
+
+def test_sections_on_the_command_line() -> None:
+    trace = TRACES[0]
+
+    def keys(names: str) -> tuple[list[str], list[str]]:
+        ran = call("summarize", "-q", "--sections", names, trace)
+        assert ran.status == 0, ran
+        document = json.loads(ran.out)
+        return [key for key in document if key in SECTIONS and key != "nvtx"], document["capture"]["filters"][
+            "sections"
+        ]
+
+    assert keys("all") == ([name for name in ADDED if name != "steps"], list(SECTIONS))
+    assert keys("base") == ([], [])
+    assert keys("api_tails, idle,") == (["idle", "api_tails"], ["idle", "api_tails"])
+    assert keys("nvtx") == ([], ["nvtx"])
+
+
+def test_an_unknown_section_is_one_line() -> None:
+    line = the_line(call("summarize", "--sections", "idle,nope", TRACES[0]), 2, "usage-invalid")
+    assert line == f"there is no section nope; choose from {', '.join(SECTIONS)}"
+    with pytest.raises(UsageInvalid, match="there is no section steps"):
+        summarize(TRACES[0], sections=["steps"])
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=named)
+def test_gaps(trace: Path, whole: dict[Path, Digest]) -> None:
+    idle = whole[trace].idle
+    assert idle is not None
+    for number in (0, 1):
+        found = summarize(trace, gaps=number, sections=["idle"]).idle
+        assert found is not None
+        assert found.longest == idle.longest[:number]
+        assert found.devices == idle.devices
+    with pytest.raises(UsageInvalid, match="gaps is -1"):
+        summarize(trace, gaps=-1)
+
+
+# rules
+
+
+def test_rules_as_json(tmp_path: Path) -> None:
+    path = imaging().write(tmp_path / "trace.sqlite")
+    rules = rules_file(tmp_path, IMAGE_RULE)
+    ran = call("rules", "--rules", rules, path)
+    assert (ran.status, ran.err) == (0, "")
+    document = json.loads(ran.out)
+    assert list(document) == ["file", "kernels"]
+    assert [(row["name"], row["count"], row["total_s"], row["rule"]) for row in document["kernels"]][1:] == [
+        ("GrayscaleKernel(uchar4 *, int)", 2, 25e-9, "mine.toml 1"),
+        ("solve(int)", 1, 10e-9, None),
+    ]
+    assert document["kernels"][1]["pattern"] == "Grayscale"
+    assert document["kernels"][2]["category"] is document["kernels"][2]["pattern"] is None
+    assert classify(path, rules=rules, reader="stdlib").to_json() + "\n" == ran.out
+    assert call("rules", "--rules", rules, "--compact", path).out.count("\n") == 1
+
+
+@pytest.mark.parametrize("format", ["text", "markdown"])
+def test_rules_for_people_say_first_what_no_rule_took(format: str, tmp_path: Path) -> None:
+    path = imaging().write(tmp_path / "trace.sqlite")
+    out = call("rules", "--format", format, path).out
+    unknown, known = out.index("Kernels that no rule took"), out.index("Kernels by rule")
+    assert unknown < out.index("GrayscaleKernel") < out.index("solve(int)") < known < out.index(GEMM)
+    assert "2 names" in out
+    cut = call("rules", "--format", format, "--top", "1", path).out
+    assert "1 more" in cut
+    assert "solve(int)" not in cut
+
+
+def test_rules_of_a_trace_without_kernels() -> None:
+    nogpu = next(trace for trace in TRACES if trace.stem == "nogpu")
+    assert json.loads(call("rules", nogpu).out) == {"file": "nogpu.sqlite", "kernels": []}
+    for shown in ("text", "markdown"):
+        assert "0 of 0 names" in call("rules", "--format", shown, nogpu).out
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=named)
+def test_rules_know_every_kernel_of_the_fixtures(trace: Path, whole: dict[Path, Digest]) -> None:
+    uses = classify(trace).kernels
+    assert [use.name for use in uses if use.rule is None] == []
+    assert sum(use.count for use in uses) == whole[trace].kernel_count
+    assert sum(use.total_ns for use in uses) == sum(device.sum_ns["kernel"] for device in whole[trace].devices)
+
+
+# percentiles
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], (None, None, None, None, None)),
+        ([7], (7, 7, 7, 7, 7)),
+        ([2, 1], (1, 1, 2, 2, 2)),
+        ([3, 1, 2], (1, 2, 3, 3, 3)),
+        ([4, 3, 2, 1], (1, 2, 4, 4, 4)),
+        (range(1, 21), (1, 10, 19, 20, 20)),
+        (range(1, 101), (1, 50, 95, 99, 100)),
+        (range(1, 102), (1, 51, 96, 100, 101)),
+        (range(1, 1001), (1, 500, 950, 990, 1000)),
+    ],
+)
+def test_percentiles_are_nearest_rank(values: Iterable[int], expected: tuple[int | None, ...]) -> None:
+    found = tails(np.array(list(values), np.int64))
+    assert (found.min_ns, found.p50_ns, found.p95_ns, found.p99_ns, found.max_ns) == expected
+    assert (found.count, found.total_ns) == (len(list(values)), sum(values))
+
+
+# nothing to explain
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_trace_without_rows_has_every_section(version: str, lazy: bool, tmp_path: Path) -> None:
+    digest = digest_of(TraceBuilder(version, lazy=lazy).gpu(0, "NVIDIA H100").session(1000), tmp_path)
+    nothing = lengths()
+    assert digest.idle is not None
+    assert (digest.idle.devices, digest.idle.longest) == ((), ())
+    assert digest.launch is not None
+    assert digest.launch.by_api == {}
+    assert digest.launch.kernels == digest.launch.graphs
+    assert digest.launch.kernels.api == digest.launch.kernels.queue_delay == digest.launch.kernels.latency == nothing
+    assert digest.launch.unmatched_kernel_count == 0
+    assert digest.memory is not None
+    assert (digest.memory.copies, digest.memory.sets) == ((), Sets(0, 0, 0))
+    assert (digest.communication, digest.dispatch_steps) == ((), ())
+    assert (digest.categories, digest.api_tails, digest.kernel_tails) == ({}, {}, {})
+
+
+# the codec
+
+
+def test_every_section_comes_back(tmp_path: Path, whole: dict[Path, Digest]) -> None:
+    digests = [*whole.values(), digest_of(three_steps(), tmp_path, steps="step"), digest_of(dispatching(), tmp_path)]
+    seen = set()
+    for digest in digests:
+        for name, kind in ADDED.items():
+            part = getattr(digest, name)
+            if part is not None:
+                document = json.loads(json.dumps(encode(part), allow_nan=False))
+                assert decode(kind, document) == part
+                seen.add(name)
+    assert seen == set(ADDED)
+
+
+# kinds of calls
+
+CALLS_OF_FIXTURES = {
+    "launch_call": """
+        cuLaunchKernel cuLaunchKernelEx cudaGraphLaunch_v10000 cudaLaunchKernelExC_v11060 cudaLaunchKernel_v7000
+        cudaMemcpyAsync_v3020 cudaMemsetAsync_v3020
+    """,
+    "sync": "cudaDeviceSynchronize_v3020 cudaEventSynchronize_v3020 cudaStreamSynchronize_v3020",
+    "memory_call": """
+        cuMemAddressFree cuMemAddressReserve cuMemCreate cuMemExportToShareableHandle cuMemGetAllocationGranularity
+        cuMemImportFromShareableHandle cuMemMap cuMemRelease cuMemRetainAllocationHandle cuMemSetAccess cuMemUnmap
+        cudaFreeHost_v3020 cudaFree_v3020 cudaHostAlloc_v3020 cudaMalloc_v3020 cudaMemPoolCreate_v11020
+        cudaMemPoolDestroy_v11020 cudaMemPoolSetAttribute_v11020
+    """,
+    "module_call": """
+        cuGetProcAddress_v2 cuKernelGetAttribute cuKernelGetFunction cuKernelGetName cuKernelSetAttribute
+        cuLibraryGetKernel cuLibraryLoadData cuModuleGetLoadingMode cuModuleLoadData
+        cudaGetDriverEntryPointByVersion_v12050 cudaGetFuncBySymbol_v11000
+    """,
+    "other_call": """
+        cuInit cuOccupancyAvailableDynamicSMemPerBlock cuOccupancyMaxActiveClusters cudaEventCreateWithFlags_v3020
+        cudaEventDestroy_v3020 cudaEventQuery_v3020 cudaEventRecordWithFlags_v11010 cudaEventRecord_v3020
+        cudaGetDeviceProperties_v12000 cudaGraphAddDependencies_v12030 cudaGraphAddEventRecordNode_v11010
+        cudaGraphDestroy_v10000 cudaGraphExecDestroy_v10000 cudaGraphGetNodes_v10000
+        cudaGraphInstantiateWithFlags_v11040 cudaGraphRetainUserObject_v11030
+        cudaOccupancyAvailableDynamicSMemPerBlock_v10200 cudaOccupancyMaxActiveClusters_v11070
+        cudaStreamBeginCapture_v10000 cudaStreamCreateWithFlags_v5000 cudaStreamCreateWithPriority_v5050
+        cudaStreamCreate_v3020 cudaStreamDestroy_v5050 cudaStreamEndCapture_v10000 cudaStreamGetCaptureInfo_v12030
+        cudaStreamIsCapturing_v10000 cudaStreamUpdateCaptureDependencies_v12030 cudaStreamWaitEvent_v3020
+        cudaThreadExchangeStreamCaptureMode_v10010 cudaUserObjectCreate_v11030
+    """,
+}
+CALLS_OF_PUBLISHED_TRACES = {
+    "launch_call": "cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemsetD32Async cudaLaunchKernel",
+    # a set may return before it is done, or wait: which of them it did the trace does not say
+    "sync": """
+        cuCtxSynchronize cuEventSynchronize cuMemcpyDtoH_v2 cuMemcpyHtoD_v2 cuStreamSynchronize cudaMemcpy_v3020
+        cudaMemset_v3020
+    """,
+    "memory_call": """
+        cuMemAllocHost_v2 cuMemAllocManaged cuMemAlloc_v2 cuMemFree_v2 cuMemGetInfo_v2 cuMemHostAlloc
+        cudaFreeAsync_v11020 cudaGraphicsGLRegisterBuffer_v3020 cudaGraphicsMapResources_v3020
+        cudaGraphicsUnmapResources_v3020 cudaMallocAsync_v11020 cudaMallocManaged_v6000 cudaMemGetInfo_v3020
+    """,
+    "module_call": "cuModuleLoadDataEx cuModuleUnload cudaGetDriverEntryPoint_v11030",
+    "other_call": """
+        cuCtxSetCurrent cuDeviceGetLuid cuEventCreate cuEventRecord cuProfilerStart cuStreamCreate cuStreamDestroy_v2
+        cuStreamIsCapturing cudaEventCreate_v3020 cudaGetDeviceProperties_v2_v12000 cudaStreamGetCaptureInfo_v2_v11030
+    """,
+}
+
+
+def class_by_name(*tables: dict[str, str]) -> dict[str, str]:
+    return {name: kind for table in tables for kind, names in table.items() for name in names.split()}
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=named)
+def test_every_call_of_the_fixtures_has_its_class(trace: Path, whole: dict[Path, Digest]) -> None:
+    expected = class_by_name(CALLS_OF_FIXTURES)
+    assert {name: call_class(name).value for name in whole[trace].api} == {
+        name: expected[name] for name in whole[trace].api
+    }
+
+
+@pytest.mark.skipif(not SHARED, reason="the collection of published traces is not beside this checkout")
+def test_every_call_of_published_traces_has_its_class() -> None:
+    expected = class_by_name(CALLS_OF_FIXTURES, CALLS_OF_PUBLISHED_TRACES)
+    names = {name for trace in SHARED for name in summarize(trace, sections=[]).api}
+    assert {name: call_class(name).value for name in names} == {name: expected[name] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "kind"),
+    [
+        *class_by_name(CALLS_OF_FIXTURES, CALLS_OF_PUBLISHED_TRACES).items(),
+        ("cudaLaunchKernel_ptsz_v7000", "launch_call"),
+        ("cuLaunchKernel_ptsz", "launch_call"),
+        ("cuMemcpyHtoDAsync_v2_ptsz", "launch_call"),
+        ("cuMemcpyDtoH_v2_ptds", "sync"),
+        ("cudaStreamSynchronize_ptsz_v7000", "sync"),
+        ("cuMemFree_v2", "memory_call"),
+        ("cuGetProcAddress", "module_call"),
+        ("cuLinkCreate_v2", "module_call"),
+        # known by the whole name, never by how it begins
+        ("cudaLaunchKernelOfTomorrow_v15000", "other_call"),
+        ("cudaMallocation", "other_call"),
+        ("cudaLaunchHostFunc_v10000", "other_call"),
+        ("cudaGraphUpload_v11010", "other_call"),
+        ("myLaunch", "other_call"),
+        ("", "other_call"),
+        ("[string 7]", "other_call"),
+    ],
+)
+def test_kinds_of_calls(recorded: str, kind: str) -> None:
+    assert call_class(recorded).value == kind

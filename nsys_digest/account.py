@@ -62,9 +62,12 @@ def account(
     gpu: GpuTime,
     calls: tuple[Calls, Ints],
     strings: Mapping[int, str],
+    idle_ns: Mapping[str, int],
     options: AccountOptions,
 ) -> Account:
-    """Make the sections; takes the events out of the collectors. ``calls`` is what ``order_calls`` gave.
+    """Make the sections; takes the events out of the collectors.
+
+    ``calls`` is what ``order_calls`` gave, ``idle_ns`` the idle time within the ranges of each name.
 
     Raises:
         MissingData: no range has the name of the step.
@@ -76,7 +79,7 @@ def account(
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
     with ThreadPoolExecutor(1) as pool:  # the two take about as long, with Python's lock mostly free
         others = pool.submit(_by_time, events, scanned, strings, ordinals, range_names, options)
-        launched = _launched(events, scanned, gpu, range_names, wanted)
+        launched = _launched(events, scanned, gpu, range_names, idle_ns, wanted)
         made, bare = others.result()
     made |= launched.sections
     if options.step is not None:
@@ -125,7 +128,12 @@ class _Launched:
 
 
 def _launched(
-    events: Events, scanned: Scanned, gpu: GpuTime, range_names: list[str], wanted: frozenset[str]
+    events: Events,
+    scanned: Scanned,
+    gpu: GpuTime,
+    range_names: list[str],
+    idle_ns: Mapping[str, int],
+    wanted: frozenset[str],
 ) -> _Launched:
     """Make the sections that look at the work behind calls."""
     if not {"launch", "nvtx", "dispatch_steps"} & wanted:
@@ -138,7 +146,7 @@ def _launched(
         made["launch"] = launch(events, work)
     if "nvtx" in wanted and scanned.nvtx is not None:
         scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
-        details = nvtx_detail(events, work, scopes, range_names, gpu.busy)
+        details = nvtx_detail(events, work, scopes, range_names, idle_ns)
     if "dispatch_steps" in wanted:
         names = scanned.nvtx.names if scanned.nvtx is not None else []
         times = step_times(events, work, gpu.busy)

@@ -161,8 +161,8 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
     kernels = kernel_totals(scanned.gpu, strings)
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
-    ranges = nvtx_ranges(scanned.nvtx, gpu.busy)
-    found = None if calls is None else account(scanned, gpu, calls.result(), strings, job.account)
+    ranges, idle_ns = nvtx_ranges(scanned.nvtx, gpu.busy)
+    found = None if calls is None else account(scanned, gpu, calls.result(), strings, idle_ns, job.account)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,

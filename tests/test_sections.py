@@ -11,7 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from builder import VERSIONS, TraceBuilder
+from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
 from nsys_digest import Digest, MissingData, UsageInvalid, classify, json_schema, summarize
 from nsys_digest.codec import decode, encode
 from nsys_digest.metrics.tails import tails
@@ -20,11 +20,15 @@ from nsys_digest.schema.calls import call_class
 from nsys_digest.sections import (
     SECTIONS,
     Bandwidth,
+    Bin,
     Category,
+    Cause,
     Communication,
     Copies,
     DispatchStep,
+    Gap,
     KindTotal,
+    LaunchCost,
     RatioTails,
     Sets,
     Step,
@@ -57,12 +61,78 @@ def lengths(*values_ns: int) -> Tails:
     return Tails(len(ordered), sum(ordered), ordered[0], middle, ordered[-1], ordered[-1], ordered[-1])
 
 
+# idle and launch
+
+# GPU     .k..................k..k     the first gap is 20 to 200, the second 210 to 230
+# launch  l         lllll              the first at 0, the second from 100 to 150; the last kernel has none
+# others      m  ssr mmm               allocates 40 to 50, waits 70 to 90, records to 95, loads within the launch
+# range    oooooooooooooooooo          outer, 15 to 190
+#            iii                       inner, 30 to 60
+
+
+def every_cause() -> TraceBuilder:
+    return (
+        TraceBuilder()
+        .gpu(0, "NVIDIA H100")
+        .process(1, "python3")
+        .range("outer", 15, 190)
+        .range("inner", 30, 60)
+        .api("cudaLaunchKernel_v7000", 0, 5, correlation=1)
+        .kernel(10, 20, correlation=1, name="first")
+        .api("cudaMalloc_v3020", 40, 50, correlation=2)
+        .api("cudaDeviceSynchronize_v3020", 70, 90, correlation=3)
+        .api("cudaEventRecord_v3020", 90, 95, correlation=4)
+        .api("cudaLaunchKernel_v7000", 100, 150, correlation=5)
+        .api("cuLibraryLoadData", 110, 140, correlation=6)
+        .kernel(200, 210, correlation=5, name="second")
+        .kernel(230, 240, correlation=None, name="third")
+        .api("cudaMalloc_v3020", 20, 200, correlation=7, thread=2)  # another thread decides nothing
+    )
+
+
+def test_every_cause_of_idle_time(tmp_path: Path) -> None:
+    idle = digest_of(every_cause(), tmp_path).idle
+    assert idle is not None
+    pieces = {"queued": 50, "launch_call": 20, "sync": 20, "memory_call": 10, "module_call": 30, "other_call": 5}
+    first = pieces | {"host": 45}
+    assert len(idle.devices) == 1
+    device = idle.devices[0]
+    assert (device.device, device.idle_ns, device.gap_count) == (0, 200, 2)
+    assert device.causes == {name: Cause(ns, 1, ns) for name, ns in (first | {"unattributed": 20}).items()}
+    assert device.host_by_nvtx_ns == {"outer": 25, "inner": 20}
+    assert device.histogram == (Bin(0, 1000, 2, 200),)
+    assert idle.longest == (
+        Gap(0, 20, 180, "first", "second", first, ("outer",)),
+        Gap(0, 210, 20, "second", "third", {"unattributed": 20}, ()),
+    )
+
+
+def test_launch_costs(tmp_path: Path) -> None:
+    launch = digest_of(every_cause(), tmp_path).launch
+    assert launch is not None
+    cost = LaunchCost(lengths(5, 50), lengths(10 - 5, 200 - 150), lengths(10, 200 - 100), 0)
+    assert launch.by_api == {"cudaLaunchKernel_v7000": cost}
+    assert launch.kernels == cost
+    assert launch.graphs == LaunchCost(lengths(), lengths(), lengths(), 0)
+    assert launch.unmatched_kernel_count == 1
+
+
+def test_work_that_begins_before_its_call_returns_has_no_queue_delay(tmp_path: Path) -> None:
+    """A graph traced node by node is one launch, whose work begins with the first of its kernels."""
+    trace = TraceBuilder().api("cudaGraphLaunch_v10000", 0, 50)
+    for start in (60, 40, 80):
+        trace.kernel(start, start + 10, graph_node=start)
+    launch = digest_of(trace, tmp_path).launch
+    assert launch is not None
+    assert launch.graphs == LaunchCost(lengths(50), lengths(), lengths(40), 1)
+
+
 # steps
 
-# range   aaaaaaaaaabbbbbbbbbb          cccccc      a, b, c: three times "step"
-# launch  L    L     LL        S        L           S waits
-# GPU      kkk   kkk   kkk              kkk
-# NCCL                   nnnn                       of these, one beside k and three alone
+# range   aaaaaaaaaabbbbbbbbbb          cccccc  a, b, c: three times "step"
+# calls   L    L    LL      SS          L       L launches, S waits
+# GPU      kkk  kkk   kkk                kkk
+# NCCL                  nnnn                    beside k until 150, then alone
 
 
 def three_steps(domain: bool = False) -> TraceBuilder:
@@ -155,14 +225,14 @@ def test_a_step_that_is_not_there_is_missing_data(tmp_path: Path) -> None:
 
 # communication
 
-# device 0  gemm      gggggggggg
-#           all       .....aaaaaaaaaa            five hidden, five exposed
-#           other                        oo
-#           send                          ssssss  one hidden, five exposed
-#           copy                aaaa              copies hide nothing
-# device 1  all       aaaaaaaa
-#           all           aaaaaaaa                both at once count once
-#           gemm                ggg               two hidden
+# device 0  gemm  gggggggggg
+#           all        aaaaaaaaaa                       five hidden, five exposed
+#           other                    oo
+#           send                      ssssss            one hidden, five exposed
+#           copy             cccc                       copies hide nothing
+# device 1  all   aaaaaaaa
+#           all       aaaaaaaa                          both at once count once
+#           gemm            ggg                         two hidden
 
 
 def communicating() -> TraceBuilder:
@@ -204,8 +274,11 @@ def test_exposed_communication_of_a_step_is_over_all_devices(tmp_path: Path) -> 
 
 # categories
 
-# device 0  image  iiiiiiiiii      device 1  image       iiiiiiiiiiiiiii
-#           gemm   ggg (to 30)               solve  at 30 to 40
+# here one letter is a nanosecond
+# device 0  image  iiiiiiiiii
+#           gemm   gggggggggggggggggggggggggggggg
+#           solve                                ssssssssss
+# device 1  image       iiiiiiiiiiiiiii
 
 
 def imaging() -> TraceBuilder:
@@ -249,10 +322,11 @@ def test_rules_decide_what_is_communication(tmp_path: Path) -> None:
 
 # memory
 
-# device 0  HtoD   cccccccccc
-#           DtoH        cccccccccc
-#           kernels        kkkk  kkkkkk    beside copies: 80 to 120, 140 to 150
-# device 1  DtoD   c
+# device 0  HtoD    cccccccccc      cc
+#           DtoH         cccccccccc
+#           kernels         kkkk  kk                      beside copies: 80 to 120, 140 to 150
+# device 1  DtoD    c
+#           kernels kkkkkkkkkk                            of another process
 
 
 def test_memory(tmp_path: Path) -> None:
@@ -290,11 +364,11 @@ def test_copies_without_length_have_no_bandwidth(tmp_path: Path) -> None:
 
 # dispatch steps
 
-# thread 1  F4        F4        F8        N5         marks: mode FULL or NONE, padded size
-#            G         G         L                   G launches a graph, L a kernel
-# thread 2       N2                  N2
-#                 L
-# GPU          ggg kk     gg      kkkk               the kernel of thread 2 begins at 70
+# thread 1  marks F         F         F         N       F: mode FULL, N: mode NONE
+#           calls  G         G         L                G launches a graph, L a kernel
+# thread 2  marks      N                   N
+#           calls       L
+# GPU                ggg kk      gg     kkkk            kk is of thread 2
 
 
 def dispatching() -> TraceBuilder:
@@ -532,6 +606,28 @@ def test_a_trace_without_rows_has_every_section(version: str, lazy: bool, tmp_pa
     assert (digest.memory.copies, digest.memory.sets) == ((), Sets(0, 0, 0))
     assert (digest.communication, digest.dispatch_steps) == ((), ())
     assert (digest.categories, digest.api_tails, digest.kernel_tails) == ({}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [(KERNEL, "correlationId"), (KERNEL, "globalPid"), (RUNTIME, "correlationId"), (RUNTIME, "globalTid")],
+)
+def test_without_the_columns_that_link_work_to_calls_nothing_is_attributed(
+    table: str, column: str, tmp_path: Path
+) -> None:
+    """The export was cut down: idle time keeps its length and loses its cause, and a warning says so."""
+    trace = TraceBuilder().api("cudaLaunchKernel_v7000", 5, 8).kernel(10, 40).kernel(60, 70).range("step", 0, 50)
+    digest = digest_of(trace.drop_columns(table, column), tmp_path)
+    assert [warn.message for warn in digest.warnings if warn.code == "reduced-schema"] == [
+        f"Table {table} lacks {column}; figures that need them fall short"
+    ]
+    assert digest.idle is not None
+    assert {name: cause.ns for name, cause in digest.idle.devices[0].causes.items() if cause.ns} == {"unattributed": 20}
+    assert digest.launch is not None
+    assert digest.launch.unmatched_kernel_count == 2
+    detail = digest.nvtx["step"].detail
+    assert detail is not None
+    assert (detail.launched_kernel_count, detail.launched_busy_ns) == (0, 0)
 
 
 # the codec

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, write_report
 from nsys_digest.cli.progress import progress_bar
 
@@ -72,6 +73,7 @@ def command(
     """Digest a trace: GPU busy and idle and why, launches, kernels, memory, CUDA API, NVTX ranges, dispatch marks."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
+    give_back_freed_memory()
     from nsys_digest.pipeline import summarize
 
     with progress_bar(trace) as progress:

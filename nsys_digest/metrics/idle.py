@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -194,19 +195,17 @@ def idle(
     """Explain all idle time within the span of each device; ``devices`` are the CUDA ordinals by index."""
     operations = events.operations
     took_time = operations.end_ns > operations.start_ns
-    accounts = [
-        _DeviceAccount(events, index, ordinal, top)
-        for index, ordinal in enumerate(devices)
-        if (took_time & (operations.device == index)).any()
-    ]
-    threads = {thread for account in accounts for thread in np.unique(account.thread).tolist() if thread != NONE}
-    for thread in sorted(threads):  # one timeline at a time: those of all threads would not fit
-        timeline = ThreadTimeline.of(events, thread)
-        for account in accounts:
-            account.add_thread(thread, timeline)
-    longest = [gap for account in accounts for gap in account.longest(operation_name, range_name)]
+    timeline_of = lru_cache(1)(lambda thread: ThreadTimeline.of(events, thread))  # those of all would not fit
+    accounts, longest = [], []
+    for index, ordinal in enumerate(devices):
+        if (took_time & (operations.device == index)).any():
+            account = _DeviceAccount(events, index, ordinal, top)
+            for thread in np.unique(account.thread[account.thread != NONE]).tolist():
+                account.add_thread(thread, timeline_of(thread))
+            accounts.append(account.result(range_name))
+            longest += account.longest(operation_name, range_name)
     longest.sort(key=lambda gap: (-gap.length_ns, gap.device, gap.start_ns))
-    return Idle(tuple(account.result(range_name) for account in accounts), tuple(longest[:top]))
+    return Idle(tuple(accounts), tuple(longest[:top]))
 
 
 def _ended_last(events: Events, device: int, end_ns: int) -> int:

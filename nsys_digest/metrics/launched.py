@@ -10,12 +10,12 @@ import numpy as np
 
 from nsys_digest.collect.events import Ints, small_ids
 from nsys_digest.events import NONE, Events
-from nsys_digest.intervals import Int64s, grouped_union
+from nsys_digest.intervals import Int64s, union_lengths
 from nsys_digest.schema.tables import GPU_KINDS
 from nsys_digest.timeline import depths
 
 _SLICE = 1 << 18
-_NEVER = np.iinfo(np.int64).max
+NEVER = np.iinfo(np.int64).max
 
 
 class Stretches(NamedTuple):
@@ -67,13 +67,13 @@ class LaunchedWork:
         before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kernels, dtype=np.int64)))
         self._kernels_before = small_ids(before, linked.size + 1)
 
-    def first_starts(self) -> tuple[Int64s, Int64s]:
-        """Return the calls that launched a kernel or a graph, and when the first of that work began.
+    def first_starts(self) -> tuple[Ints, Int64s]:
+        """Return the launching calls, and when the first kernel or graph of each began; ``NEVER`` without one.
 
         Work without a known time (0 to 0, as CUPTI writes it) or with its end before its start does not count.
         """
         operations = self._operations
-        first_ns = np.full(self._call.size, _NEVER)
+        first_ns = np.full(self._call.size, NEVER)
         for low in range(0, self._call.size, _SLICE):
             high = min(low + _SLICE, self._call.size)
             base, after = int(self._edges[low]), int(self._edges[high])
@@ -81,10 +81,9 @@ class LaunchedWork:
             start_ns, end_ns, kind = operations.start_ns[order], operations.end_ns[order], operations.kind[order]
             work = (kind == GPU_KINDS.index("kernel")) | (kind == GPU_KINDS.index("graph"))
             work &= (end_ns >= start_ns) & ((start_ns != 0) | (end_ns != 0))
-            start_ns[~work] = _NEVER
+            start_ns[~work] = NEVER
             first_ns[low:high] = np.minimum.reduceat(start_ns, self._edges[low:high] - base)
-        known = first_ns != _NEVER
-        return self._call[known].astype(np.int64), first_ns[known]
+        return self._call, first_ns
 
     def within(self, thread: Ints, start_ns: Int64s, end_ns: Int64s) -> Stretches:
         """Return the launching calls of a thread that lie wholly in ``[start, end]``."""
@@ -135,16 +134,20 @@ class LaunchedWork:
             # a group is never split: its union needs all of its operations
             until = int(np.searchsorted(group, group[until - 1], side="right"))
             part = slice(at, until)
-            index = _consecutive(low[part], sizes[part])
-            operation = self._order[index]
-            merged = grouped_union(
-                self._operations.start_ns[operation],
-                self._operations.end_ns[operation],
-                np.repeat(group[part], sizes[part]).astype(np.int64),
-            )
-            np.add.at(lengths, merged.group, merged.end_ns - merged.start_ns)
+            lengths += self._union_lengths(low[part], sizes[part], group[part], groups)
             at = until
         return lengths
+
+    def _union_lengths(self, low: Ints, sizes: Ints, group: Ints, groups: int) -> Int64s:
+        """Return the union of the operations of each group, in lengths by group."""
+        operation = self._order[_consecutive(low, sizes)]
+        of = np.repeat(group, sizes)
+        if group[0] == group[-1]:
+            operation.sort()  # operations are numbered in order of start
+        else:
+            by_group = np.lexsort((operation, of))
+            operation, of = operation[by_group], of[by_group]
+        return union_lengths(self._operations.start_ns[operation], self._operations.end_ns[operation], of, groups)
 
 
 def _consecutive(low: Ints, sizes: Ints) -> Int64s:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from nsys_digest.collect.events import Ints, small_ids
 from nsys_digest.events import Events
-from nsys_digest.intervals import Coverage, Int64s, Intervals, grouped_union
+from nsys_digest.intervals import Int64s, grouped_union
 from nsys_digest.metrics.launched import LaunchedWork
 from nsys_digest.metrics.tails import tails_by_group
 from nsys_digest.sections import NvtxDetail
@@ -16,21 +16,23 @@ from nsys_digest.timeline import depths, parents
 
 
 def nvtx_detail(
-    events: Events, work: LaunchedWork, scope_of_group: Int64s, names: Sequence[str], busy: Intervals
+    events: Events, work: LaunchedWork, scope_of_group: Ints, names: Sequence[str], idle_ns: Mapping[str, int]
 ) -> dict[str, NvtxDetail]:
-    """Return the detail of each name; ``names`` and ``scope_of_group`` (domain) are by group of the collector."""
+    """Return the detail of each name; ``names`` and ``scope_of_group`` (domain) are by group of the collector.
+
+    ``idle_ns`` is by name: what ``nvtx_ranges`` found on its way.
+    """
     ranges = events.ranges
     ids: dict[str, int] = {}
     id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int64)
     name: Ints = id_of.astype(np.int32)[ranges.group] if ranges.group.size else np.zeros(0, np.int32)
     count = len(ids)
     thread: Ints = np.repeat(np.arange(len(ranges.threads), dtype=np.int32), np.diff(ranges.edges))
-    found = tails_by_group(name, ranges.end_ns - ranges.start_ns, count)
+    found = tails_by_group(name, ranges.start_ns, ranges.end_ns, count)
     threads = _distinct(name, thread, count)
     opened = np.bincount(name[ranges.was_open], minlength=count)
     self_ns, has_push_pop = _self_time(events, name, scope_of_group, count)
     launched_ns, launched_kernels = _launched(events, work, name, thread, count)
-    idle_ns = _idle(ranges.start_ns, ranges.end_ns, name, count, busy)
     return {
         text: NvtxDetail(
             threads=int(threads[index]),
@@ -43,7 +45,7 @@ def nvtx_detail(
             self_ns=int(self_ns[index]) if has_push_pop[index] else None,
             launched_busy_ns=int(launched_ns[index]),
             launched_kernel_count=int(launched_kernels[index]),
-            gpu_idle_ns=int(idle_ns[index]),
+            gpu_idle_ns=idle_ns[text],
         )
         for text, index in ids.items()
     }
@@ -58,20 +60,21 @@ def _distinct(name: Ints, thread: Ints, count: int) -> Int64s:
     return np.bincount(np.unique(pairs) // width, minlength=count)
 
 
-def _self_time(events: Events, name: Ints, scope_of_group: Int64s, count: int) -> tuple[Int64s, Int64s]:
+def _self_time(events: Events, name: Ints, scope_of_group: Ints, count: int) -> tuple[Int64s, Int64s]:
     """Return the self time of each name, and how many push/pop ranges it has.
 
     The inner ranges of a range are those directly inside it on the same thread and in the same domain.
     """
     ranges = events.ranges
     own = np.zeros(count, np.int64)
-    length_ns = ranges.end_ns - ranges.start_ns
     counts = np.bincount(name[ranges.is_push_pop], minlength=count)
-    np.add.at(own, name[ranges.is_push_pop], length_ns[ranges.is_push_pop])
-    scope = scope_of_group[ranges.group] if ranges.group.size else np.zeros(0, np.int64)
+    scope_of_group = small_ids(scope_of_group, len(scope_of_group))
+    scope = scope_of_group[ranges.group] if ranges.group.size else scope_of_group
     for thread in range(len(ranges.threads)):
         part = ranges.of_thread(thread)
-        real = np.flatnonzero(ranges.is_push_pop[part] & (length_ns[part] > 0)) + part.start
+        nested = np.flatnonzero(ranges.is_push_pop[part]) + part.start
+        np.add.at(own, name[nested], ranges.end_ns[nested] - ranges.start_ns[nested])
+        real = nested[ranges.end_ns[nested] > ranges.start_ns[nested]]
         for domain in np.unique(scope[real]).tolist():
             line = real[scope[real] == domain]
             start_ns, end_ns = ranges.start_ns[line], ranges.end_ns[line]
@@ -102,14 +105,3 @@ def _launched(events: Events, work: LaunchedWork, name: Ints, thread: Ints, coun
         return np.zeros(count, np.int64), kernels
     first, after, group = (np.concatenate(column) for column in zip(*stretches, strict=True))
     return work.busy_by_group(first, after, group, count), kernels
-
-
-def _idle(start_ns: Int64s, end_ns: Int64s, name: Ints, count: int, busy: Intervals) -> Int64s:
-    """Return the part of each name's union within the GPU span in which no GPU was busy."""
-    idle = np.zeros(count, np.int64)
-    if busy.start_ns.size and start_ns.size:
-        low, high = busy.start_ns[0], busy.end_ns[-1]
-        merged = grouped_union(np.maximum(start_ns, low), np.minimum(end_ns, high), name.astype(np.int64))
-        inside = merged.end_ns - merged.start_ns - Coverage(busy).within(merged.start_ns, merged.end_ns)
-        np.add.at(idle, merged.group, inside)
-    return idle

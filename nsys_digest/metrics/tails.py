@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from nsys_digest.schema.tables import GPU_KINDS
 from nsys_digest.sections import Tails
 
 _KEY_LIMIT = 2**62
+_SLICE = 1 << 18
 
 
 def rank(percent: int, count: int) -> int:
@@ -45,42 +47,51 @@ def _of_sorted(values: Int64s) -> Tails:
     )
 
 
-def tails_by_group(group: Ints, lengths_ns: Int64s, groups: int) -> list[Tails]:
-    """Return the tails of each group 0 … groups - 1; arrays of shape (n,)."""
-    widest = int(lengths_ns.max(initial=0)) + 1
+def tails_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: int) -> list[Tails]:
+    """Return the tails of the lengths of each group 0 … groups - 1; no interval is reversed. Arrays of shape (n,)."""
+    widest = 1 + max(
+        (
+            int((end_ns[low : low + _SLICE] - start_ns[low : low + _SLICE]).max())
+            for low in range(0, group.size, _SLICE)
+        ),
+        default=0,
+    )
     if widest * groups < _KEY_LIMIT:
         # one sort of plain integers serves all groups: each has its own stretch of the number line
         keys = group.astype(np.int64)
         keys *= widest
-        keys += lengths_ns
+        keys += end_ns
+        keys -= start_ns
         keys.sort()
         edges = np.searchsorted(keys, np.arange(groups + 1) * widest)
         keys %= widest
         lengths_ns = keys
     else:
+        lengths_ns = end_ns - start_ns
         order = np.lexsort((lengths_ns, group))
         edges = np.searchsorted(group[order], np.arange(groups + 1))
         lengths_ns = lengths_ns[order]
-    return [_of_sorted(lengths_ns[low:high]) for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+    return [_of_sorted(lengths_ns[low:high]) for low, high in pairwise(edges.tolist())]
 
 
-def by_total(names: Sequence[str], group: Ints, lengths_ns: Int64s) -> dict[str, Tails]:
+def by_total(names: Sequence[str], group: Ints, start_ns: Int64s, end_ns: Int64s) -> dict[str, Tails]:
     """Return the tails of each name, most total time first; ``names[g]`` is that of group g, and may repeat."""
     ids: dict[str, int] = {}
     id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int32)
-    found = tails_by_group(id_of[group] if group.size else group, lengths_ns, len(ids))
+    found = tails_by_group(id_of[group] if group.size else group, start_ns, end_ns, len(ids))
     rows = [(name, found[index]) for name, index in ids.items() if found[index].count]
     return dict(sorted(rows, key=lambda row: (-row[1].total_ns, row[0])))
 
 
 def api_tails(calls: Calls) -> dict[str, Tails]:
     """Return the tails of each recorded API name."""
-    return by_total(calls.names, calls.group, calls.end_ns - calls.start_ns)
+    return by_total(calls.names, calls.group, calls.start_ns, calls.end_ns)
 
 
 def kernel_tails(operations: Operations, gpu: GpuCollector, short_names: Sequence[str]) -> dict[str, Tails]:
     """Return the tails of each short kernel name; ``short_names`` are by code."""
     kernels = operations.kind == GPU_KINDS.index("kernel")
-    lengths_ns = np.maximum(operations.end_ns[kernels] - operations.start_ns[kernels], 0)
+    start_ns = operations.start_ns[kernels]
+    end_ns = np.maximum(operations.end_ns[kernels], start_ns)
     names = [short_names[short] for short, _ in gpu.kernel_labels.pairs]
-    return by_total(names, operations.label[kernels], lengths_ns)
+    return by_total(names, operations.label[kernels], start_ns, end_ns)

@@ -189,8 +189,8 @@ def event_tables(source: Source) -> list[str]:
 def missing_columns(source: Source) -> dict[str, list[str]]:
     """Return the columns that every nsys version writes and this file lacks, by table: a cut-down export."""
     expected = {
-        **dict.fromkeys(GPU_TABLES.values(), GPU_COLUMNS),
-        API: ("start", "end", "eventClass", "globalTid", "nameId"),
+        **dict.fromkeys(GPU_TABLES.values(), (*GPU_COLUMNS, "correlationId")),
+        API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"),
         NVTX: ("start", "end", "eventType", "text", "globalTid", "textId", "domainId"),
     }
     missing = {}

@@ -95,17 +95,25 @@ def grouped_union(start_ns: Int64s, end_ns: Int64s, group: Int64s) -> GroupedInt
     )
 
 
-def union_lengths(start_ns: Int64s, end_ns: Int64s, group: npt.NDArray[np.signedinteger], groups: int) -> Int64s:
+def union_lengths(
+    start_ns: Int64s,
+    end_ns: Int64s,
+    group: npt.NDArray[np.signedinteger],
+    groups: int,
+    order: npt.NDArray[np.signedinteger] | None = None,
+) -> Int64s:
     """Return the length of the union of each group 0 … groups - 1, a slice of rows at a time.
 
     The intervals of a group must be in order of start: then what lies between the start of an interval and the reach
-    of those before it is covered already, and only what lies beyond counts.
+    of those before it is covered already, and only what lies beyond counts. With ``order`` the i-th interval is that
+    at ``order[i]``, of group ``group[i]``.
     """
     lengths = np.zeros(groups, np.int64)
     reach = np.full(groups, np.iinfo(np.int64).min)
-    for low in range(0, start_ns.size, _SLICE):
+    for low in range(0, group.size, _SLICE):
         part = slice(low, low + _SLICE)
-        merged = grouped_union(start_ns[part], end_ns[part], group[part].astype(np.int64))
+        rows = part if order is None else order[part]
+        merged = grouped_union(start_ns[rows], end_ns[rows], group[part].astype(np.int64))
         begin_ns = np.maximum(merged.start_ns, reach[merged.group])
         np.add.at(lengths, merged.group, np.maximum(merged.end_ns - begin_ns, 0))
         np.maximum.at(reach, merged.group, merged.end_ns)

@@ -105,3 +105,29 @@ def test_coverage_against_single_nanoseconds() -> None:
         asked = [(start := rng.randint(-50, 50), start + rng.randint(0, 30)) for _ in range(20)]
         got = Coverage(merged).within(ints(*(row[0] for row in asked)), ints(*(row[1] for row in asked)))
         assert got.tolist() == [len(busy & set(range(*row))) for row in asked]
+
+
+@pytest.mark.parametrize("with_order", [False, True])
+def test_union_lengths_slice_by_slice(with_order: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the rows are cut into slices, each nanosecond of a group counts once."""
+    monkeypatch.setattr(intervals, "_SLICE", 3)
+    rng = random.Random(21)
+    for _ in range(200):
+        rows = [(start := rng.randint(-20, 20), start + rng.randint(-2, 15), rng.randint(0, 2)) for _ in range(12)]
+        rows.sort()
+        start, end, group = (ints(*column) for column in zip(*rows, strict=True))
+        order = None
+        if with_order:  # the same rows, kept elsewhere in another order
+            order = ints(*rng.sample(range(12), 12))
+            start, end = (column[np.argsort(order)] for column in (start, end))
+        wanted = [len({tick for low, high, of in rows if of == one for tick in range(low, high)}) for one in range(3)]
+        assert intervals.union_lengths(start, end, group, 3, order).tolist() == wanted
+
+
+def test_joined_pieces_touch_no_more() -> None:
+    # piece 0  ███   ████
+    # piece 1            ██  ██     touches: joins
+    pieces = [Intervals(ints(0, 6), ints(3, 10)), Intervals(ints(10, 14), ints(12, 16))]
+    assert pairs(intervals.joined(pieces)) == [(0, 3), (6, 12), (14, 16)]
+    assert pieces == []
+    assert pairs(intervals.joined([])) == []

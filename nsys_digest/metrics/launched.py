@@ -141,13 +141,14 @@ class LaunchedWork:
     def _union_lengths(self, low: Ints, sizes: Ints, group: Ints, groups: int) -> Int64s:
         """Return the union of the operations of each group, in lengths by group."""
         operation = self._order[_consecutive(low, sizes)]
-        of = np.repeat(group, sizes)
         if group[0] == group[-1]:
             operation.sort()  # operations are numbered in order of start
+            of = np.broadcast_to(group[:1], operation.shape)
         else:
+            of = np.repeat(group, sizes)
             by_group = np.lexsort((operation, of))
             operation, of = operation[by_group], of[by_group]
-        return union_lengths(self._operations.start_ns[operation], self._operations.end_ns[operation], of, groups)
+        return union_lengths(self._operations.start_ns, self._operations.end_ns, of, groups, operation)
 
 
 def _consecutive(low: Ints, sizes: Ints) -> Int64s:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nsys_digest.collect.events import Ints
 from nsys_digest.errors import MissingData
-from nsys_digest.events import Calls, Events, link
+from nsys_digest.events import NONE, Calls, Events, link
 from nsys_digest.intervals import Intervals
 from nsys_digest.metrics.dispatch_steps import dispatch_steps, step_times
 from nsys_digest.metrics.gpu import GpuTime
@@ -24,6 +24,7 @@ from nsys_digest.metrics.names import name_of
 from nsys_digest.metrics.nvtx_detail import nvtx_detail
 from nsys_digest.metrics.steps import steps
 from nsys_digest.metrics.tails import api_tails, kernel_tails
+from nsys_digest.metrics.warnings import AccountLimits
 from nsys_digest.rules import Rules
 from nsys_digest.scan import Scanned
 from nsys_digest.schema.tables import COPY_KINDS, GPU_KINDS
@@ -51,10 +52,7 @@ class Account:
 
     sections: dict[str, Any]
     nvtx: Mapping[str, NvtxDetail]
-    disagreements: tuple[str, ...]
-    """Where dispatch marks and graph launches disagree."""
-    unseen_graphs: int
-    """Graph launches whose kernels no section can see, while one that should was made."""
+    limits: AccountLimits
 
 
 def account(
@@ -84,9 +82,18 @@ def account(
     made |= launched.sections
     if options.step is not None:
         made["steps"] = _steps(events, options.step, range_names, gpu, bare)
-    graphs = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
-    unseen = graphs if {"communication", "categories", "kernel_tails"} & wanted else 0
-    return Account(made, launched.nvtx, launched.disagreements, unseen)
+    return Account(made, launched.nvtx, _limits(events, wanted, launched.disagreements))
+
+
+def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ...]) -> AccountLimits:
+    """Count what the sections that were made cannot know."""
+    kind, call = events.operations.kind, events.operations.call
+    unseen = unmatched = 0
+    if {"communication", "categories", "kernel_tails"} & wanted:
+        unseen = int(np.count_nonzero(kind == GPU_KINDS.index("graph")))
+    if {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
+        unmatched = int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE)))
+    return AccountLimits(unseen, unmatched, disagreements)
 
 
 def _by_time(

@@ -22,7 +22,7 @@ from nsys_digest.metrics.gpu import gpu_time
 from nsys_digest.metrics.kernel_kinds import RuleUse, rule_use
 from nsys_digest.metrics.names import api_totals, kernel_totals
 from nsys_digest.metrics.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
-from nsys_digest.metrics.warnings import warnings
+from nsys_digest.metrics.warnings import AccountLimits, warnings
 from nsys_digest.model import Digest
 from nsys_digest.rules import Rules, load_rules
 from nsys_digest.scan import Progress, Scanned, default_threads, scan, scan_kernels
@@ -182,8 +182,7 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
             rows,
             strings,
             missing_columns(source),
-            0 if found is None else found.unseen_graphs,
-            () if found is None else found.disagreements,
+            AccountLimits() if found is None else found.limits,
         ),
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,

@@ -32,6 +32,7 @@ DESERVED = {
     "process-without-gpu": launched().api("cuLaunchKernelEx", 0, 5, process=2, correlation=9),
     "open-ranges": launched().range("r", 1, None),
     "skipped-intervals": launched().kernel(20, 20),
+    "unattributed-kernels": launched().kernel(20, 30, correlation=99),
     "graph-kernels-unseen": graph_launch(launched()).graph(13, 20, correlation=2),
     "dispatch-disagrees": (
         launched()
@@ -42,7 +43,11 @@ DESERVED = {
     "reduced-schema": launched().drop_columns("CUPTI_ACTIVITY_KIND_KERNEL", "contextId"),
     "gpu-name-guessed": (launched().gpu(0, "first", id=0, processes=()).gpu(1, "second", id=1, processes=())),
     "ordinal-shared": (
-        launched().kernel(6, 9, process=2).gpu(0, "a", id=0, processes=(1,)).gpu(0, "b", id=1, processes=(2,))
+        launched()
+        .api("cudaLaunchKernel_v7000", 0, 5, process=2, correlation=1)
+        .kernel(6, 9, process=2)
+        .gpu(0, "a", id=0, processes=(1,))
+        .gpu(0, "b", id=1, processes=(2,))
     ),
     "nothing-recorded": TraceBuilder(lazy=False),
 }

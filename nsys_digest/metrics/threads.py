@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_digest.collect.events import Bools, Ints
+from nsys_digest.collect.events import Ints
 from nsys_digest.events import CLASSES, Events
 from nsys_digest.intervals import Int64s, Intervals, joined
 from nsys_digest.timeline import Segments, innermost
@@ -41,27 +41,29 @@ class ThreadTimeline:
 
     def in_calls(self, start_ns: Int64s, end_ns: Int64s) -> Int64s:
         """Return the time that each interval spends in calls of each class, shape (classes, n)."""
-        before, after = self._position(start_ns), self._position(end_ns)
-        length_ns = self.calls.end_ns - self.calls.start_ns
         amounts = np.zeros((len(CLASSES), start_ns.size), np.int64)
+        if not self.calls.start_ns.size:
+            return amounts
+        edges = [self._position(time_ns) for time_ns in (start_ns, end_ns)]
+        length_ns = self.calls.end_ns - self.calls.start_ns
+        covered = np.zeros(length_ns.size + 1, np.int64)  # time in calls of a class before each segment
         for index in range(len(CLASSES)):
             of_class = self.class_of_call == index
             if of_class.any():
-                covered = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.where(of_class, length_ns, 0))))
-                amounts[index] = self._before(end_ns, after, covered, of_class)
-                amounts[index] -= self._before(start_ns, before, covered, of_class)
+                np.multiply(length_ns, of_class, out=covered[1:])
+                np.cumsum(covered[1:], out=covered[1:])
+                begun, ended = (
+                    covered[position] - np.where(of_class[last], beyond_ns, 0) for position, last, beyond_ns in edges
+                )
+                np.subtract(ended, begun, out=amounts[index])
         return amounts
 
-    def _position(self, time_ns: Int64s) -> Int64s:
-        """Return how many segments begin at or before each time."""
-        return np.searchsorted(self.calls.start_ns, time_ns, side="right")
-
-    def _before(self, time_ns: Int64s, position: Int64s, covered: Int64s, of_class: Bools) -> Int64s:
-        """Return the time in calls of a class before each time."""
+    def _position(self, time_ns: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return how many segments begin at or before each time, the last of them, and how far it reaches beyond."""
+        position = np.searchsorted(self.calls.start_ns, time_ns, side="right")
         last = np.maximum(position - 1, 0)
-        beyond = np.maximum(self.calls.end_ns[last] - time_ns, 0)
-        result: Int64s = covered[position] - np.where((position > 0) & of_class[last], beyond, 0)
-        return result
+        beyond_ns = np.where(position > 0, np.maximum(self.calls.end_ns[last] - time_ns, 0), 0)
+        return position, last, beyond_ns
 
     def any_call(self) -> Intervals:
         """Return when the thread was in any call."""

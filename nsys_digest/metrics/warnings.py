@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from nsys_digest.collect.api import ApiCollector
@@ -25,6 +26,7 @@ CODES: Final[Mapping[str, str]] = {
     "open-ranges": "NVTX ranges were never ended by the program, so their length is not their own",
     "names-capped": "there are more NVTX range names than are kept apart",
     "skipped-intervals": "zero-length or reversed intervals count for no time",
+    "unattributed-kernels": "kernels without a launch call: the sections that explain cannot place them",
     "graph-kernels-unseen": "CUDA graphs were traced as a whole: sections about kernels do not see inside them",
     "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",
     "newer-schema": "the export is newer than what this version was checked against",
@@ -39,6 +41,18 @@ _TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected"
 _OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class AccountLimits:
+    """What the sections that explain cannot know, as far as they were made."""
+
+    unseen_graphs: int = 0
+    """Graph launches whose kernels no section can see."""
+    unmatched_kernels: int = 0
+    """Kernels without a launch call in the trace."""
+    disagreements: tuple[str, ...] = ()
+    """Where dispatch marks and graph launches disagree."""
+
+
 def warnings(
     scanned: Scanned,
     facts: CaptureFacts,
@@ -46,8 +60,7 @@ def warnings(
     rows: Mapping[int, Counter[str]],
     strings: Mapping[int, str],
     missing: Mapping[str, list[str]],
-    unseen_graphs: int,
-    disagreements: Iterable[str],
+    limits: AccountLimits,
 ) -> tuple[Warn, ...]:
     """Return the warnings, by code in the order of ``CODES``, then as found."""
     warned = [
@@ -56,7 +69,7 @@ def warnings(
         *_odd_rows(scanned),
         *_schema(facts, missing),
         *_devices(gpu),
-        *_account(unseen_graphs, disagreements),
+        *_account(limits),
     ]
     if not any(counter.total() for counter in rows.values()):
         warned.append(
@@ -197,13 +210,19 @@ def _devices(gpu: GpuTime) -> Iterator[Warn]:
         )
 
 
-def _account(unseen_graphs: int, disagreements: Iterable[str]) -> Iterator[Warn]:
-    if unseen_graphs:
+def _account(limits: AccountLimits) -> Iterator[Warn]:
+    if limits.unmatched_kernels:
+        yield Warn(
+            "unattributed-kernels",
+            f"{_count(limits.unmatched_kernels, 'kernel')} without a launch call in the trace: no launch cost, range "
+            "or cause of idle time is known for them. The capture began late, or left out the calls",
+        )
+    if limits.unseen_graphs:
         yield Warn(
             "graph-kernels-unseen",
-            f"{_count(unseen_graphs, 'CUDA graph launch')} traced as a whole: "
+            f"{_count(limits.unseen_graphs, 'CUDA graph launch')} traced as a whole: "
             "kernel totals, categories, communication and kernel tails do not see what ran inside. Profile with "
             "--cuda-graph-trace=node to see it, at a cost in time",
         )
-    for line in disagreements:
+    for line in limits.disagreements:
         yield Warn("dispatch-disagrees", f"{line}; a step is taken to end at the next mark of the same thread")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = ("ours-1", "ours-2")
+OURS = ("ours-1", "ours-2", "ours-all")
 SLOW = ("pandas_star", "sql_only")
 """Run at most once at size L."""
 LARGEST = (*OURS, "step_loop")
@@ -103,14 +103,14 @@ def nsys_command(program: str, trace: Path, out: Path) -> list[str]:
 
 
 def our_engines(ours: list[str]) -> Iterator[Engine]:
-    """Yield nsys-digest with one thread and with two, for the base of the document alone."""
-    for threads in ("1", "2"):
+    """Yield nsys-digest for the base of the document with one thread and with two, and for all sections with two."""
+    for name, sections, threads in zip(OURS, ("base", "base", "all"), "122", strict=True):
 
-        def command(trace: Path, out: Path, threads: str = threads) -> list[str]:
-            how = ["--sections", "base", "--threads", threads, "--format", "json"]
+        def command(trace: Path, out: Path, sections: str = sections, threads: str = threads) -> list[str]:
+            how = ["--sections", sections, "--threads", threads, "--format", "json"]
             return [*ours, "summarize", *how, "-o", str(out), str(trace)]
 
-        yield Engine(f"ours-{threads}", command, writes=True)
+        yield Engine(name, command, writes=True)
 
 
 def find_engines(
@@ -123,7 +123,7 @@ def find_engines(
     if program:
         engines += our_engines(program)
     else:
-        skipped.append("ours-1, ours-2: skipped, nsys-digest is not installed")
+        skipped.append("ours-1, ours-2, ours-all: skipped, nsys-digest is not installed")
     step_loop, why = build_step_loop(folder)
     if step_loop:
         engines.append(Engine("step_loop", lambda trace, out: [str(step_loop), str(trace)], numbers=False))

@@ -133,13 +133,13 @@ def ratio(ours: list[Cost], other: list[Cost]) -> str:
 def print_table(costs: Costs) -> None:
     """Print a row for each engine."""
     ours = [costs.get(name, []) for name in OURS]
-    print("| engine | wall s (min to max) | CPU s | peak MB | runs | ours-1 by it | ours-2 by it |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"| engine | wall s (min to max) | CPU s | peak MB | runs | {' | '.join(f'{name} by it' for name in OURS)} |")
+    print("|---" * (5 + len(OURS)) + "|")
     for name, done in costs.items():
         if not done:
             continue
         if done[-1].timed_out:
-            print(f"| {name} | timed out after {done[-1].wall_s:.0f} | | | {len(done)} | | |")
+            print(f"| {name} | timed out after {done[-1].wall_s:.0f} | | | {len(done)} |{' |' * len(OURS)}")
             continue
         ratios = " | ".join(ratio(o, done) for o in ours)
         print(f"| {name} | {measures(done)} | {len(done)} | {ratios} |")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from contextlib import suppress
 
 _M_MMAP_THRESHOLD = -3  # malloc.h of glibc
@@ -15,5 +14,7 @@ def give_back_freed_memory() -> None:
     glibc keeps freed arrays of up to 32 MB for later, in each thread: a sixth of the peak of a large trace (mallopt(3),
     M_MMAP_THRESHOLD). Elsewhere there is no such setting, and nothing happens.
     """
+    import ctypes
+
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)

@@ -73,10 +73,16 @@ def command(
     """Digest a trace: GPU busy and idle and why, launches, kernels, memory, CUDA API, NVTX ranges, dispatch marks."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
-    give_back_freed_memory()
     from nsys_digest.pipeline import summarize
 
-    with progress_bar(trace) as progress:
+    with progress_bar(trace) as show:
+
+        def progress(done: int, total: int) -> None:
+            if show is not None:
+                show(done, total)
+            if done >= total:  # reading reuses its memory; what comes after takes large arrays, each once
+                give_back_freed_memory()
+
         digest = summarize(
             trace,
             top=top,

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from nsys_digest.cli.output import Format, check_output, chosen_format, write_report
+from nsys_digest.cli.options import Compact, FormatChoice, Output, Trace
+from nsys_digest.cli.output import check_output, chosen_format, write_report
 
 
 def command(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="An nsys SQLite export (trace.sqlite).")],
-    format: Annotated[
-        Format | None, typer.Option("--format", "-f", help="Default: text on a terminal, json elsewhere.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all.")
-    ] = None,
-    compact: Annotated[bool, typer.Option("--compact", help="JSON on one line.")] = False,
+    trace: Trace,
+    format: FormatChoice = None,
+    output: Output = None,
+    compact: Compact = False,
 ) -> None:
     """Say what is in a trace, and what is missing, without reading its events."""
     check_output(output, trace)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nsys_digest.cli.memory import give_back_freed_memory
+from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, Trace
 from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, write_report
 from nsys_digest.cli.progress import progress_bar
 
@@ -29,13 +29,9 @@ def chosen_sections(names: str) -> list[str] | None:
 
 
 def command(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="An nsys SQLite export (trace.sqlite).")],
-    format: Annotated[
-        Format | None, typer.Option("--format", "-f", help="Default: text on a terminal, json elsewhere.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all.")
-    ] = None,
+    trace: Trace,
+    format: FormatChoice = None,
+    output: Output = None,
     top: Annotated[
         int,
         typer.Option("--top", min=0, metavar="N", help="Kernels to list; in text and markdown, rows of every list."),
@@ -57,10 +53,8 @@ def command(
     steps: Annotated[
         str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
     ] = None,
-    rules: Annotated[
-        Path | None, typer.Option("--rules", metavar="FILE", help="Kernel categories: a TOML file of your own.")
-    ] = None,
-    compact: Annotated[bool, typer.Option("--compact", help="JSON on one line.")] = False,
+    rules: RulesFile = None,
+    compact: Compact = False,
     threads: Annotated[
         int | None,
         typer.Option("--threads", min=1, max=64, metavar="N", help="Reader threads. Default: by size and cores."),

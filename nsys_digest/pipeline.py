@@ -87,11 +87,14 @@ def summarize(
         raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
     if gaps < 0:
         raise UsageInvalid(f"gaps is {gaps}; give 0 or more")
+    chosen = _chosen(sections)
+    classified = rules is not None or steps is not None or {"communication", "categories"} & set(chosen)
+    ordered = load_rules(None if rules is None else Path(rules)) if classified else Rules(())
     job = _Job(
         Path(trace),
         top,
         NvtxOptions(dispatch_prefix, raw_nvtx_names, max_nvtx_names),
-        AccountOptions(_chosen(sections), gaps, load_rules(None if rules is None else Path(rules)), steps),
+        AccountOptions(chosen, gaps, ordered, steps),
         threads,
         progress,
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 
 from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +16,8 @@ from nsys_digest.render.blocks import Bar, Block, Report
 from nsys_digest.render.escape import one_line
 
 _BAR_CELLS = 40
+_NAME_CELLS = 16
+_GAP_CELLS = 3
 _ORDER = re.compile(r"^( *)::", re.MULTILINE)
 
 
@@ -42,7 +46,10 @@ def render(report: Report, *, width: int, color: bool) -> str:
     for block in report.blocks:
         console.print()
         console.print(Text(block.title, style="bold"))
-        console.print(_table(block))
+        if _fits(block, width):
+            console.print(_table(block))
+        else:
+            console.print(_stacked(block, width), soft_wrap=True)
         if block.note:
             console.print(Text(f"  {one_line(block.note)}", style="dim"))
     if report.warnings:
@@ -78,3 +85,33 @@ def _table(block: Block) -> Table:
         cells = zip(block.columns, row, strict=True)
         table.add_row(*(Text(one_line(cell), no_wrap=len(block.columns) > 1) for _, cell in cells))
     return table
+
+
+def _widths(block: Block) -> list[int]:
+    columns = zip(*([column.title for column in block.columns], *block.rows), strict=True)
+    return [max(cell_len(one_line(cell)) for cell in column) for column in columns]
+
+
+def _fits(block: Block, width: int) -> bool:
+    """Tell whether a table has room for its numbers whole and for a useful part of its names."""
+    widths = zip(block.columns, _widths(block), strict=True)
+    needed = sum(size if column.kind == "number" else min(size, _NAME_CELLS) for column, size in widths)
+    return needed + _GAP_CELLS * len(block.columns) <= width
+
+
+def _stacked(block: Block, width: int) -> Text:
+    """Return a table that is too wide with the names of each row on a line of their own: no number is ever cut."""
+    widths = _widths(block)
+    numbers = [index for index, column in enumerate(block.columns) if column.kind == "number"]
+    names = [index for index, column in enumerate(block.columns) if column.kind == "name"]
+    gap = " " if sum(widths[index] + 2 for index in numbers) > width - 1 else "  "
+
+    def lines(cells: tuple[str, ...], style: str) -> Iterator[tuple[str, str]]:
+        yield gap.join(f"{one_line(cells[index]):>{widths[index]}}" for index in numbers), style
+        if names:
+            text = "  ".join(one_line(cells[index]) for index in names)
+            yield f"    {text if cell_len(text) <= width - 4 else set_cell_size(text, width - 5) + '…'}", style
+
+    rows = [*lines(tuple(column.title for column in block.columns), "dim")]
+    rows += [line for row in block.rows for line in lines(row, "")]
+    return Text("\n").join(Text(f" {line}".rstrip(), style=style) for line, style in rows)

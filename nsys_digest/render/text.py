@@ -114,4 +114,5 @@ def _stacked(block: Block, width: int) -> Text:
 
     rows = [*lines(tuple(column.title for column in block.columns), "dim")]
     rows += [line for row in block.rows for line in lines(row, "")]
-    return Text("\n").join(Text(f" {line}".rstrip(), style=style) for line, style in rows)
+    indent = gap[1:]
+    return Text("\n").join(Text(f"{indent}{line}".rstrip(), style=style) for line, style in rows)

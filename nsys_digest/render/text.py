@@ -110,7 +110,7 @@ def _stacked(block: Block, width: int) -> Text:
         yield gap.join(f"{one_line(cells[index]):>{widths[index]}}" for index in numbers), style
         if names:
             text = "  ".join(one_line(cells[index]) for index in names)
-            yield f"    {text if cell_len(text) <= width - 4 else set_cell_size(text, width - 5) + '…'}", style
+            yield f"    {text if cell_len(text) <= width - 5 else set_cell_size(text, width - 6) + '…'}", style
 
     rows = [*lines(tuple(column.title for column in block.columns), "dim")]
     rows += [line for row in block.rows for line in lines(row, "")]

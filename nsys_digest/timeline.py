@@ -6,12 +6,15 @@ Of several open intervals the innermost decides: the one that began last, and of
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from nsys_digest.intervals import Int64s
+
+_PART = 1 << 17
 
 
 class Segments(NamedTuple):
@@ -54,12 +57,36 @@ def innermost(start_ns: Int64s, end_ns: Int64s) -> Segments:
     if (end_ns[:-1] <= start_ns[1:]).all():
         return Segments(start_ns, end_ns, np.arange(start_ns.size))
     order = nesting_order(start_ns, end_ns)
-    start_ns, end_ns = start_ns[order], end_ns[order]
+    pieces = []
+    for part in _closed_parts(start_ns, end_ns, order):
+        found = _innermost_of_part(start_ns[part], end_ns[part])
+        pieces.append(found._replace(owner=part[found.owner]))
+    return Segments(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
+
+
+def _closed_parts(start_ns: Int64s, end_ns: Int64s, order: Int64s) -> Iterator[Int64s]:
+    """Cut intervals in nesting order into parts of which none reaches into the next, where that can be done."""
+    low, reach = 0, -1
+    for at in range(0, order.size, _PART):
+        part = order[at : at + _PART]
+        starts = start_ns[part]
+        reached = np.maximum.accumulate(np.maximum(end_ns[part], reach))
+        closed = np.flatnonzero(starts[1:] >= reached[:-1])
+        reach = int(reached[-1])
+        if closed.size:
+            cut = at + int(closed[-1]) + 1
+            yield order[low:cut]
+            low = cut
+    yield order[low:]
+
+
+def _innermost_of_part(start_ns: Int64s, end_ns: Int64s) -> Segments:
+    """Do the same for intervals in nesting order."""
     depth = depths(start_ns, end_ns)
     parent = parents(depth)
     inner = np.flatnonzero(parent >= 0)
     if (end_ns[inner] > end_ns[parent[inner]]).any():
-        return _innermost_of_crossing(start_ns, end_ns, order)
+        return _innermost_of_crossing(start_ns, end_ns)
     # An interval decides from its start to the next start, or to its end when nothing begins in it ...
     following = np.append(start_ns[1:], np.iinfo(np.int64).max)
     first = Segments(start_ns, np.minimum(end_ns, following), np.arange(start_ns.size))
@@ -71,13 +98,13 @@ def innermost(start_ns: Int64s, end_ns: Int64s) -> Segments:
     starts, ends, owners = (np.concatenate(columns) for columns in zip(first, again, strict=True))
     real = np.flatnonzero(ends > starts)
     real = real[np.argsort(starts[real], kind="stable")]
-    return Segments(starts[real], ends[real], order[owners[real]])
+    return Segments(starts[real], ends[real], owners[real])
 
 
-def _innermost_of_crossing(start_ns: Int64s, end_ns: Int64s, order: Int64s) -> Segments:
+def _innermost_of_crossing(start_ns: Int64s, end_ns: Int64s) -> Segments:
     """Do the same for intervals that cross, one event at a time; nothing that nsys records on a thread does."""
     events = sorted({*start_ns.tolist(), *end_ns.tolist()})
-    intervals = list(zip(start_ns.tolist(), end_ns.tolist(), order.tolist(), strict=True))
+    intervals = list(zip(start_ns.tolist(), end_ns.tolist(), range(start_ns.size), strict=True))
     opened: list[tuple[int, int, int]] = []
     found: list[tuple[int, int, int]] = []
     position = 0

@@ -53,14 +53,13 @@ def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes
         first[own] = np.searchsorted(calls.start_ns[part], marks.start_ns[own], side="left") + part.start
         after[own] = np.searchsorted(calls.start_ns[part], until_ns[own], side="left") + part.start
     launched = work.begun_in(marks.thread, marks.start_ns, until_ns)
-    is_graph = calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool)
-    graphs_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_graph, dtype=np.int64)))
+    graph_calls = np.flatnonzero(calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool))
     return StepTimes(
         has_next=has_next,
         wall_ns=until_ns - marks.start_ns,
         gpu_busy_ns=Coverage(busy).within(marks.start_ns, until_ns),
         gpu_launched_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size),
-        graph_launches=graphs_before[after] - graphs_before[first],
+        graph_launches=np.searchsorted(graph_calls, after) - np.searchsorted(graph_calls, first),
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from nsys_digest.collect.events import Ints, small_ids
 from nsys_digest.events import CLASSES, NONE, Events
-from nsys_digest.intervals import Coverage, Int64s, gaps, subtract, union
+from nsys_digest.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
 from nsys_digest.metrics.threads import ThreadTimeline
 from nsys_digest.sections import Bin, Cause, DeviceIdle, Gap, Idle
 
@@ -26,6 +26,7 @@ _QUEUED, _HOST, _UNATTRIBUTED = (CAUSES.index(name) for name in ("queued", "host
 NO_RANGE: Final = "(none)"
 _IN_CALLS = slice(_QUEUED + 1, _HOST)
 _FIRST_BIN_NS = 1_000
+_SLICE = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +112,18 @@ class _DeviceAccount:
         self._add(alone, amounts)
 
     def add_thread(self, thread: int, timeline: ThreadTimeline) -> None:
-        """Account for the gaps that calls of this thread ended."""
-        chosen = np.flatnonzero(self.thread == thread)
-        if not chosen.size:
-            return
-        found = self.gaps.some(chosen)
+        """Account for the gaps that calls of this thread ended, a slice of them at a time."""
+        own = np.flatnonzero(self.thread == thread)
+        for low in range(0, own.size, _SLICE):
+            chosen = own[low : low + _SLICE]
+            found = self.gaps.some(chosen)
+            self._add_gaps(chosen, found, timeline.during(int(found.start_ns[0]), int(found.end_ns[-1])))
+
+    def _add_gaps(self, chosen: Int64s, found: DeviceGaps, timeline: ThreadTimeline) -> None:
         self._add(chosen, causes_on_thread(self._events, timeline, found))
-        before = union(found.start_ns, _submitted_ns(self._events, found))
-        host = subtract(before, timeline.any_call())
+        until_ns = _submitted_ns(self._events, found)
+        open_ = np.flatnonzero(until_ns > found.start_ns)
+        host = subtract(Intervals(found.start_ns[open_], until_ns[open_]), timeline.any_call())
         inside = Coverage(host).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
         np.add.at(self._host_by_group, self._events.ranges.group[timeline.ranges.owner], inside)
         self._host_outside += host.total_ns - int(inside.sum())

@@ -15,6 +15,7 @@ from nsys_digest.schema.tables import GPU_KINDS
 from nsys_digest.timeline import depths
 
 _SLICE = 1 << 18
+_LONG = 1 << 8
 NEVER = np.iinfo(np.int64).max
 
 
@@ -138,13 +139,25 @@ class LaunchedWork:
             at = until
         return lengths
 
+    def _in_order(self, low: Ints, sizes: Ints) -> Int64s:
+        """Return the operations of stretches that share none, in order of start, by which operations are numbered."""
+        behind = np.zeros(self._operations.start_ns.size, bool)
+        long = sizes > _LONG
+        for first, size in zip(low[long].tolist(), sizes[long].tolist(), strict=True):
+            behind[self._order[first : first + size]] = True
+        low, sizes = low[~long], sizes[~long]
+        for at in range(0, low.size, _SLICE // _LONG):
+            part = slice(at, at + _SLICE // _LONG)
+            behind[self._order[_consecutive(low[part], sizes[part])]] = True
+        return np.flatnonzero(behind)
+
     def _union_lengths(self, low: Ints, sizes: Ints, group: Ints, groups: int) -> Int64s:
         """Return the union of the operations of each group, in lengths by group."""
-        operation = self._order[_consecutive(low, sizes)]
         if group[0] == group[-1]:
-            operation.sort()  # operations are numbered in order of start
+            operation = self._in_order(low, sizes)
             of = np.broadcast_to(group[:1], operation.shape)
         else:
+            operation = self._order[_consecutive(low, sizes)]
             of = np.repeat(group, sizes)
             by_group = np.lexsort((operation, of))
             operation, of = operation[by_group], of[by_group]

@@ -39,6 +39,11 @@ class ThreadTimeline:
         nested = innermost(ranges.start_ns[own], ranges.end_ns[own])
         return cls(segments, class_of_call, nested._replace(owner=own[nested.owner]))
 
+    def during(self, low_ns: int, high_ns: int) -> ThreadTimeline:
+        """Return the segments that reach into ``[low, high)``, whole; nothing is copied."""
+        part, ranges = _reaching_into(self.calls, low_ns, high_ns), _reaching_into(self.ranges, low_ns, high_ns)
+        return ThreadTimeline(_part_of(self.calls, part), self.class_of_call[part], _part_of(self.ranges, ranges))
+
     def in_calls(self, start_ns: Int64s, end_ns: Int64s) -> Int64s:
         """Return the time that each interval spends in calls of each class, shape (classes, n)."""
         amounts = np.zeros((len(CLASSES), start_ns.size), np.int64)
@@ -68,3 +73,12 @@ class ThreadTimeline:
     def any_call(self) -> Intervals:
         """Return when the thread was in any call."""
         return joined([Intervals(self.calls.start_ns, self.calls.end_ns)])
+
+
+def _reaching_into(segments: Segments, low_ns: int, high_ns: int) -> slice:
+    first = np.searchsorted(segments.end_ns, low_ns, side="right")
+    return slice(int(first), int(np.searchsorted(segments.start_ns, high_ns, side="left")))
+
+
+def _part_of(segments: Segments, part: slice) -> Segments:
+    return Segments(segments.start_ns[part], segments.end_ns[part], segments.owner[part])

@@ -176,12 +176,14 @@ def _operations(
     pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
     kind_of, place_of = pairs[:, 0], pairs[:, 1]
     process_of_place = np.array([gpu.stream_of(place)[0] for place in range(gpu.place_count)], np.int64)
+    pairs_of_calls = [] if api is None else [api.processes.values[process] for process, _ in api.groups.pairs]
+    process_of_call_group = np.array(pairs_of_calls, np.int64)
+    if not process_of_place.any() and len(set(pairs_of_calls)) == 1:
+        process_of_place[:] = pairs_of_calls[0]  # an old export that names no process, of a program that has only one
     process_of_group = process_of_place[place_of]
     call: Ints = np.full(start_ns.size, NONE, np.int32)
     if calls.start_ns.size >= 2**31:
         call = call.astype(np.int64)
-    pairs_of_calls = [] if api is None else [api.processes.values[process] for process, _ in api.groups.pairs]
-    process_of_call_group = np.array(pairs_of_calls, np.int64)
     for process in np.unique(process_of_group[process_of_group != 0]).tolist():
         launched = np.flatnonzero((process_of_group == process)[group] & (correlation != 0))
         chosen = np.flatnonzero((process_of_call_group == process)[calls.group] & (call_correlation != 0))

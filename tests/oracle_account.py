@@ -224,6 +224,9 @@ def _work(tables: dict[str, list[Record]], strings: dict[int, str], calls: list[
     """Return all GPU activity, rows without a length included, each with its launch."""
     launches = _launches(calls)
     work: list[Work] = []
+    callers = {call.thread & ~_THREAD_BITS for call in calls if call.thread is not None}
+    rows = [row for table in _GPU_TABLES.values() for row in tables.get(table, [])]
+    nobody = callers.pop() if len(callers) == 1 and not any(row.get("globalPid") for row in rows) else None
     for kind, table in _GPU_TABLES.items():
         for row in tables.get(table, []):
             name = f"[{kind}]"
@@ -231,7 +234,7 @@ def _work(tables: dict[str, list[Record]], strings: dict[int, str], calls: list[
                 name = _string(strings, row["shortName"])
             elif kind == "memcpy":
                 name = f"[memcpy {_direction(row)}]"
-            process, correlation = row.get("globalPid"), row.get("correlationId") or 0
+            process, correlation = row.get("globalPid") or nobody, row.get("correlationId") or 0
             launch = launches.get((process, correlation))
             work.append(Work(kind, row["deviceId"], process, correlation, name, row["start"], row["end"], launch, row))
     return work

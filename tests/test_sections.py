@@ -610,7 +610,7 @@ def test_a_trace_without_rows_has_every_section(version: str, lazy: bool, tmp_pa
 
 @pytest.mark.parametrize(
     ("table", "column"),
-    [(KERNEL, "correlationId"), (KERNEL, "globalPid"), (RUNTIME, "correlationId"), (RUNTIME, "globalTid")],
+    [(KERNEL, "correlationId"), (RUNTIME, "correlationId"), (RUNTIME, "globalTid")],
 )
 def test_without_the_columns_that_link_work_to_calls_nothing_is_attributed(
     table: str, column: str, tmp_path: Path
@@ -628,6 +628,25 @@ def test_without_the_columns_that_link_work_to_calls_nothing_is_attributed(
     detail = digest.nvtx["step"].detail
     assert detail is not None
     assert (detail.launched_kernel_count, detail.launched_busy_ns) == (0, 0)
+
+
+@pytest.mark.parametrize(("processes", "launched"), [(1, 30), (2, 0)])
+def test_work_of_no_named_process_is_that_of_the_only_one(processes: int, launched: int, tmp_path: Path) -> None:
+    """The GPU tables name no process: with one process among the calls it can be no other, with two nobody knows."""
+    # tick      0    5  8 10          40          60     70
+    # step      ├───────────────────────────┤ 50
+    # launch         ███
+    # kernels           ███████████████          ██████
+    trace = TraceBuilder().range("step", 0, 50)
+    trace.kernel(10, 40, correlation=7).kernel(60, 70, correlation=8)
+    for process in range(processes):
+        trace.api("cudaLaunchKernel_v7000", 5, 8, correlation=7, process=1 + process)
+    digest = digest_of(trace.drop_columns(KERNEL, "globalPid"), tmp_path)
+    detail = digest.nvtx["step"].detail
+    assert digest.launch is not None
+    assert digest.launch.unmatched_kernel_count == (1 if processes == 1 else 2)
+    assert detail is not None
+    assert detail.launched_busy_ns == launched
 
 
 # the codec

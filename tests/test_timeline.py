@@ -6,6 +6,7 @@ import random
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 from nsys_digest.intervals import Int64s, Intervals, intersect, subtract, union
 from nsys_digest.timeline import depths, innermost, nesting_order, parents
@@ -63,7 +64,10 @@ def decides(intervals: list[tuple[int, int]], tick: int) -> tuple[int, int] | No
     return (-min(around)[0], min(around)[1]) if around else None
 
 
-def test_innermost_against_single_nanoseconds() -> None:
+@pytest.mark.parametrize("part", [1, 3, 1 << 17])
+def test_innermost_against_single_nanoseconds(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few intervals are looked at together."""
+    monkeypatch.setattr("nsys_digest.timeline._PART", part)
     for seed in range(300):
         rng = random.Random(seed)
         rows = nested(rng, 0, 60, 3)

@@ -153,7 +153,7 @@ def _launched(
         made["launch"] = launch(events, work)
     if "nvtx" in wanted and scanned.nvtx is not None:
         scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
-        details = nvtx_detail(events, work, scopes, range_names, idle_ns)
+        details = nvtx_detail(events, work, scopes, range_names, idle_ns if gpu.busy.start_ns.size else None)
     if "dispatch_steps" in wanted:
         names = scanned.nvtx.names if scanned.nvtx is not None else []
         times = step_times(events, work, gpu.busy)
@@ -168,8 +168,12 @@ def _range_names(scanned: Scanned) -> list[str]:
 
 def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, bare: Intervals | None) -> Any:
     if step not in names:
-        close = sorted({name for name in names if step.lower() in name.lower()})[:3] or sorted(set(names))[:3]
-        hint = f"there is {', '.join(close)}" if close else "the trace has no range at all"
+        known = sorted(set(names))
+        close = [name for name in known if step.lower() in name.lower()]
+        hint = "the trace has no range at all"
+        if close or known:
+            shown = ", ".join((close or known)[:3]) + (" …" if len(close or known) > 3 else "")
+            hint = f"names that contain it: {shown}" if close else f"none contains it; there are {shown}"
         raise MissingData(f"no NVTX range is named {step!r}; {hint}; give --steps the whole name, with its domain")
     gaps = [device_gaps(events, index) for index in range(len(gpu.devices))]
     return steps(events, step, names, gpu.busy, bare, gaps)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from nsys_digest import __version__
 from nsys_digest.account import AccountOptions, account
@@ -81,6 +81,8 @@ def summarize(
         raise UsageInvalid(f"top is {top}; give 0 or more")
     if max_nvtx_names < 1:
         raise UsageInvalid(f"the number of NVTX names to keep is {max_nvtx_names}; give 1 or more")
+    if reader not in get_args(Reader):
+        raise UsageInvalid(f"there is no reader {reader!r}; choose from {', '.join(get_args(Reader))}")
     if threads is not None and not 1 <= threads <= 64:
         raise UsageInvalid(f"threads is {threads}; give 1 to 64")
     if not dispatch_prefix:
@@ -120,6 +122,8 @@ def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
     """Return the sections in the order of the document."""
     if sections is None:
         return SECTIONS
+    if isinstance(sections, str):
+        raise UsageInvalid(f"sections is the text {sections!r}; give a list of names")
     asked = set(sections)
     unknown = sorted(asked - set(SECTIONS))
     if unknown:

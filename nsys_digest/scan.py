@@ -115,11 +115,12 @@ def scan_kernels(source: Source, *, threads: int) -> GpuCollector:
     return gpu
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Task:
     query: Query
     take: Callable[[Batch], None]
     lock: threading.Lock
+    rows_read: int = 0
 
 
 def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | None) -> None:
@@ -142,6 +143,7 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
                 for batch in source.batches(task.query, part):
                     with task.lock:
                         task.take(batch)
+                        task.rows_read += len(batch)
                     state.rows[number] += len(batch)
                     if state.stop.is_set():
                         return
@@ -162,6 +164,8 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
         state.stop.set()
     if state.errors:
         raise state.errors[0]
+    for task in tasks:
+        source.check_whole(task.query.table, task.rows_read)
 
 
 class _State:

@@ -202,9 +202,9 @@ class NvtxDetail:
     p99_ns: int
     max_ns: int
     self_ns: int | None
-    launched_busy_ns: int
+    launched_busy_ns: int | None
     launched_kernel_count: int
-    gpu_idle_ns: int
+    gpu_idle_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +218,8 @@ class DispatchStep:
     actual: int | None
     padding_ratio: float | None
     wall: Tails
-    gpu_busy_ns: int
-    gpu_launched_ns: int
+    gpu_busy_ns: int | None
+    gpu_launched_ns: int | None
     graph_launch_count: int
 
 
@@ -229,8 +229,8 @@ class Step:
 
     start_ns: int
     wall_ns: int
-    gpu_busy_ns: int
-    gpu_idle_ns: int
+    gpu_busy_ns: int | None
+    gpu_idle_ns: int | None
     exposed_communication_ns: int | None
     busy_ratio: float | None
     idle_causes_ns: Mapping[str, int] = keyed("idle_causes")
@@ -252,7 +252,7 @@ class Steps:
     count: int
     wall: Tails
     busy_ratio: RatioTails
-    idle: Tails
+    idle: Tails | None
     exposed_communication: Tails | None
     first: Step | None
     slowest: tuple[Step, ...]

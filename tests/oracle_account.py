@@ -568,8 +568,8 @@ def _nvtx(trace: Trace) -> dict[str, dict[str, Any]]:
             "self_ns": sum(own) if own else None,
             "launched_kernel_count": sum(1 for work in started if work.kind == "kernel"),
             "launched_op_count": len(started),
-            "launched_busy_ns": _total(_union(_spans(started))),
-            "gpu_idle_ns": in_span - _common(union, busy),
+            "launched_busy_ns": _total(_union(_spans(started))) if busy else None,
+            "gpu_idle_ns": in_span - _common(union, busy) if busy else None,
         }
     return result
 
@@ -627,7 +627,7 @@ def _dispatch_steps(trace: Trace, prefix: str) -> list[dict[str, Any]]:
     return steps
 
 
-def _step(trace: Trace, busy: list[Stretch], thread: int | None, start: int, end: int) -> dict[str, int]:
+def _step(trace: Trace, busy: list[Stretch], thread: int | None, start: int, end: int) -> dict[str, int | None]:
     """Return the numbers of a step that is [start, end) on one thread."""
 
     def is_within(call: Call | None) -> bool:
@@ -635,8 +635,10 @@ def _step(trace: Trace, busy: list[Stretch], thread: int | None, start: int, end
 
     return {
         "wall_ns": end - start,
-        "gpu_busy_ns": _total(_within(busy, start, end)),
-        "gpu_launched_ns": _total(_union(_spans(work for work in trace.work if is_within(work.launch)))),
+        "gpu_busy_ns": _total(_within(busy, start, end)) if busy else None,
+        "gpu_launched_ns": _total(_union(_spans(work for work in trace.work if is_within(work.launch))))
+        if busy
+        else None,
         "graph_launch_count": sum(
             1 for call in trace.calls if is_within(call) and bare_name(call.name) in _GRAPH_LAUNCHES
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +16,10 @@ from pathlib import Path
 import pytest
 
 from builder import KERNEL, NVTX, RUNTIME, TraceBuilder
+from nsys_digest import Digest, DigestError, summarize
+from nsys_digest.sources.base import Reader
 from support import READERS, Ran, call, digest_json, refused, small_trace, spawn, the_line, untouched
+from test_fixtures import FIXTURES
 
 SUMMARIES = tuple(("summarize", "--reader", reader) for reader in READERS)
 LFS_POINTER = (
@@ -31,7 +35,7 @@ from nsys_digest.cli import main
 assert main(["summarize", "--quiet", "--reader", "adbc", "-o", os.devnull, sys.argv[1]]) == 0
 assert main(["inspect", "-f", "text", "-o", os.devnull, sys.argv[1]]) == 0
 if os.geteuid() == 0:
-    os.seteuid(65534)
+    os.setresuid(65534, 65534, 65534)
 sys.exit(main(sys.argv[2:]))
 """
 LOCK = """
@@ -537,3 +541,34 @@ def test_columns_that_take_the_names_of_row_ids(trace: Path) -> None:
     for name in ("rowid", "_rowid_", "oid"):
         execute(trace, f"ALTER TABLE {KERNEL} ADD COLUMN {name} TEXT DEFAULT 'x'")
         assert digest_json(trace, folder=trace.parent, options=("--threads", "2")) == expected
+
+
+def operations(digest: Digest) -> int:
+    return sum(count for device in digest.devices for count in device.count.values())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("reader", ["adbc", "stdlib"])
+def test_rows_lost_to_damage_are_never_left_out_in_silence(
+    reader: Reader, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite ends a search over row ids early in a damaged table, without an error."""
+    monkeypatch.setattr("nsys_digest.scan._MIN_PART_ROWS", 500)
+    whole = (FIXTURES / "traces" / "serve.sqlite").read_bytes()
+    intact = summarize(FIXTURES / "traces" / "serve.sqlite", sections=())
+    refused = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        damaged = bytearray(whole)
+        size = rng.choice([16, 600, 4096])
+        at = rng.randrange(4096, len(whole) - size)
+        damaged[at : at + size] = rng.randbytes(size)
+        path = tmp_path / f"{seed}.sqlite"
+        path.write_bytes(damaged)
+        try:
+            digest = summarize(path, sections=(), threads=threads, reader=reader)
+        except DigestError as error:
+            refused += error.exit_status == 3
+            continue
+        assert operations(digest) == operations(intact), seed
+    assert refused > 10

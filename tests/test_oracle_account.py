@@ -432,7 +432,7 @@ def test_gpu_idle_of_ranges_is_within_the_span(tmp_path: Path) -> None:
     nvtx = account(trace, tmp_path)["nvtx"]
     assert {name: ranges["gpu_idle_ns"] for name, ranges in nvtx.items()} == {"r": 40, "late": 0, "out": 0}
     nvtx = account(TraceBuilder().range("r", 0, 190), tmp_path)["nvtx"]
-    assert (nvtx["r"]["gpu_idle_ns"], nvtx["r"]["launched_busy_ns"]) == (0, 0)
+    assert (nvtx["r"]["gpu_idle_ns"], nvtx["r"]["launched_busy_ns"]) == (None, None)  # nobody knows
 
 
 def test_dispatch_steps(tmp_path: Path) -> None:
@@ -541,9 +541,9 @@ def check_sums(found: dict[str, Any], path: Path) -> None:
         assert ranges["launched_kernel_count"] <= ranges["launched_op_count"]
         assert ranges["self_ns"] is None or 0 <= ranges["self_ns"] <= sum(ranges["lengths"])
         assert ranges["open_count"] <= len(ranges["lengths"])
-        assert min(ranges["gpu_idle_ns"], ranges["launched_busy_ns"]) >= 0
+        assert min(ranges["gpu_idle_ns"] or 0, ranges["launched_busy_ns"] or 0) >= 0
     for step in found["dispatch_steps"]:
-        assert step["wall_ns"] is None or 0 <= step["gpu_busy_ns"] <= step["wall_ns"]
+        assert step["wall_ns"] is None or 0 <= (step["gpu_busy_ns"] or 0) <= step["wall_ns"]
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
@@ -571,7 +571,7 @@ def test_random_traces_by_single_nanoseconds(version: str, tmp_path: Path) -> No
         for name, ranges in found["nvtx"].items():
             assert len(ranges["lengths"]) == base["nvtx"][name]["count"]
             assert sum(ranges["lengths"]) == base["nvtx"][name]["sum_ns"]
-            assert ranges["gpu_idle_ns"] + base["nvtx"][name]["gpu_overlap_ns"] <= base["nvtx"][name]["union_ns"]
+            assert (ranges["gpu_idle_ns"] or 0) + base["nvtx"][name]["gpu_overlap_ns"] <= base["nvtx"][name]["union_ns"]
         assert {name: [len(lengths), sum(lengths)] for name, lengths in found["api_lengths"].items()} == base["api"]
         trace = read_trace(path)
         assert len({(call.thread, call.start, call.end) for call in trace.calls}) == len(trace.calls)

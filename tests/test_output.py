@@ -95,14 +95,30 @@ def test_new_file_gets_the_usual_permissions(trace: Path, tmp_path: Path) -> Non
     assert (tmp_path / "digest.json").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o664, 0o444])
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o200])
 def test_existing_file_keeps_its_permissions(trace: Path, tmp_path: Path, mode: int) -> None:
     output = tmp_path / "digest.json"
     output.write_text("old")
     output.chmod(mode)
     assert call("summarize", trace, "-o", output).status == 0
     assert output.stat().st_mode & 0o777 == mode
+    output.chmod(0o600)
     assert json.loads(output.read_text())["file"] == "trace.sqlite"
+
+
+def test_read_only_file_is_left_alone(trace: Path, tmp_path: Path) -> None:
+    output = tmp_path / "digest.json"
+    output.write_text("old")
+    output.chmod(0o444)
+    line = the_line(call("summarize", trace, "-o", output), 2, "usage-invalid")
+    assert line == f"{output}: this file may not be written; choose another file, or: chmod u+w"
+    assert output.read_text() == "old"
+
+
+def test_a_dash_is_standard_output(trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert json.loads(call("summarize", trace, "-o", "-").out)["file"] == "trace.sqlite"
+    assert not (tmp_path / "-").exists()
 
 
 @pytest.mark.parametrize("existing", [True, False])

@@ -211,14 +211,14 @@ def test_a_step_in_a_domain_has_its_whole_name(tmp_path: Path) -> None:
     digest = digest_of(three_steps(domain=True), tmp_path, steps="engine:step")
     assert digest.steps is not None
     assert digest.steps.count == 3
-    with pytest.raises(MissingData, match="there is engine:step"):
+    with pytest.raises(MissingData, match="names that contain it: engine:step"):
         summarize(tmp_path / "trace.sqlite", steps="step")
 
 
 def test_a_step_that_is_not_there_is_missing_data(tmp_path: Path) -> None:
     path = three_steps().write(tmp_path / "trace.sqlite")
     line = the_line(call("summarize", "--steps", "STEP", path), 4, "missing-data")
-    assert line.startswith("no NVTX range is named 'STEP'; there is step;")
+    assert line.startswith("no NVTX range is named 'STEP'; names that contain it: step;")
     bare = TraceBuilder().kernel(0, 10).write(tmp_path / "bare.sqlite")
     assert "no range at all" in the_line(call("summarize", "--steps", "step", bare), 4, "missing-data")
 
@@ -498,8 +498,18 @@ def test_sections_on_the_command_line() -> None:
 
 
 def test_an_unknown_section_is_one_line() -> None:
-    line = the_line(call("summarize", "--sections", "idle,nope", TRACES[0]), 2, "usage-invalid")
-    assert line == f"there is no section nope; choose from {', '.join(SECTIONS)}"
+    trace = TRACES[0]
+
+    def refused(sections: str) -> str:
+        return the_line(call("summarize", "--sections", sections, trace), 2, "usage-invalid")
+
+    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join(SECTIONS)}"
+    assert refused(" , ") == "--sections names none; give all, base, or names set apart by commas"
+    assert "all and base stand alone" in refused("idle,base")
+    with pytest.raises(UsageInvalid, match="give a list of names"):
+        summarize(trace, sections="idle")
+    with pytest.raises(UsageInvalid, match="there is no reader 'fast'"):
+        summarize(trace, reader="fast")  # type: ignore[arg-type]
     with pytest.raises(UsageInvalid, match="there is no section steps"):
         summarize(TRACES[0], sections=["steps"])
 
@@ -647,6 +657,34 @@ def test_work_of_no_named_process_is_that_of_the_only_one(processes: int, launch
     assert digest.launch.unmatched_kernel_count == (1 if processes == 1 else 2)
     assert detail is not None
     assert detail.launched_busy_ns == launched
+
+
+def test_without_gpu_activity_busy_and_idle_are_unknown_and_not_zero(tmp_path: Path) -> None:
+    trace = TraceBuilder().range("step", 0, 50).range("step", 60, 90)
+    trace.mark("CG_DISPATCH:mode=NONE", 1).mark("CG_DISPATCH:mode=NONE", 61)
+    digest = digest_of(trace, tmp_path, steps="step")
+    assert digest.steps is not None
+    assert digest.steps.wall.total_ns == 30
+    assert (digest.steps.idle, digest.steps.exposed_communication) == (None, None)
+    assert (digest.steps.busy_ratio.p50, digest.steps.busy_ratio.min) == (None, None)
+    for step in (digest.steps.first, *digest.steps.slowest):
+        assert step is not None
+        assert (step.gpu_busy_ns, step.gpu_idle_ns, step.busy_ratio) == (None, None, None)
+    detail = digest.nvtx["step"].detail
+    assert detail is not None
+    assert (detail.launched_busy_ns, detail.gpu_idle_ns, detail.p50_ns) == (None, None, 30)
+    assert digest.dispatch_steps is not None
+    assert [(step.gpu_busy_ns, step.gpu_launched_ns) for step in digest.dispatch_steps] == [(None, None)]
+    jsonschema.validate(digest.to_dict(), json_schema())
+    assert Digest.from_json(digest.to_json()) == digest
+
+
+def test_kinds_of_memory_that_nobody_named_are_unknown(tmp_path: Path) -> None:
+    """The collector writes 7 (Unknown) for both ends of a page migration; a number says nothing to a reader."""
+    digest = digest_of(TraceBuilder().memcpy(0, 5, kind=11, source_kind=7, destination_kind=255), tmp_path)
+    assert digest.memory is not None
+    (row,) = digest.memory.copies
+    assert (row.direction, row.source_kind, row.destination_kind) == ("UVM HtoD", None, None)
 
 
 # the codec

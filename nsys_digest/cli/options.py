@@ -9,14 +9,33 @@ import typer
 
 from nsys_digest.cli.output import Format
 
-Trace: TypeAlias = Annotated[Path, typer.Argument(metavar="TRACE", help="An nsys SQLite export (trace.sqlite).")]
+# readable=False: whoever opens the file says better what is wrong with it
+Trace: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="TRACE", readable=False, help="An nsys SQLite export (trace.sqlite).")
+]
 FormatChoice: TypeAlias = Annotated[
     Format | None, typer.Option("--format", "-f", help="Default: text on a terminal, json elsewhere.")
 ]
+
+
+def _standard_output(path: Path | None) -> Path | None:
+    """Read ``-`` as other commands do."""
+    return None if path == Path("-") else path
+
+
 Output: TypeAlias = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all.")
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        readable=False,
+        callback=_standard_output,
+        help="Write to FILE, whole or not at all.",
+    ),
 ]
 Compact: TypeAlias = Annotated[bool, typer.Option("--compact", help="JSON on one line.")]
 RulesFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--rules", metavar="FILE", help="Kernel categories: a TOML file of your own.")
+    Path | None,
+    typer.Option("--rules", metavar="FILE", readable=False, help="Kernel categories: a TOML file of your own."),
 ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nsys_digest.render.blocks import Report
 
 _PLAIN_WIDTH = 120
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class Format(StrEnum):
@@ -82,6 +83,8 @@ def _check_file(output: Path, trace: Path) -> None:
         with contextlib.suppress(OSError), output.open("rb") as file:
             if file.read(16) == b"SQLite format 3\0" or output.suffix in {".nsys-rep", ".qdrep", ".sqlite"}:
                 raise UsageInvalid(f"{output}: this is a trace or a database; choose another file for the output")
+        if not target.stat().st_mode & _WRITABLE or not os.access(target, os.W_OK):
+            raise UsageInvalid(f"{output}: this file may not be written; choose another file, or: chmod u+w")
 
 
 def _is_stream(output: Path) -> bool:

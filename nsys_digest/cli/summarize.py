@@ -11,6 +11,7 @@ from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, Trace
 from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, write_report
 from nsys_digest.cli.progress import progress_bar
+from nsys_digest.errors import UsageInvalid
 
 
 class ReaderChoice(StrEnum):
@@ -23,9 +24,16 @@ class ReaderChoice(StrEnum):
 
 def chosen_sections(names: str) -> list[str] | None:
     """Read the value of ``--sections``: None stands for all."""
-    if names == "all":
-        return None
-    return [] if names == "base" else [name.strip() for name in names.split(",") if name.strip()]
+    if names in {"all", "base"}:
+        return None if names == "all" else []
+    asked = [name.strip() for name in names.split(",") if name.strip()]
+    if not asked:
+        raise UsageInvalid("--sections names none; give all, base, or names set apart by commas")
+    if {"all", "base"} & set(asked):
+        raise UsageInvalid(
+            f"--sections {names}: all and base stand alone; give names set apart by commas, or one of them"
+        )
+    return asked
 
 
 def command(

@@ -35,8 +35,9 @@ class StepTimes:
 
     has_next: Bools
     wall_ns: Int64s
-    gpu_busy_ns: Int64s
-    gpu_launched_ns: Int64s
+    gpu_busy_ns: Int64s | None
+    gpu_launched_ns: Int64s | None
+    """None where the trace has no GPU activity, so that nobody knows."""
     graph_launches: Int64s
 
 
@@ -54,11 +55,12 @@ def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes
         after[own] = np.searchsorted(calls.start_ns[part], until_ns[own], side="left") + part.start
     launched = work.begun_in(marks.thread, marks.start_ns, until_ns)
     graph_calls = np.flatnonzero(calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool))
+    known = bool(busy.start_ns.size)
     return StepTimes(
         has_next=has_next,
         wall_ns=until_ns - marks.start_ns,
-        gpu_busy_ns=Coverage(busy).within(marks.start_ns, until_ns),
-        gpu_launched_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size),
+        gpu_busy_ns=Coverage(busy).within(marks.start_ns, until_ns) if known else None,
+        gpu_launched_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size) if known else None,
         graph_launches=np.searchsorted(graph_calls, after) - np.searchsorted(graph_calls, first),
     )
 
@@ -102,8 +104,8 @@ def _group(
         actual=actual,
         padding_ratio=(sizes - actual) / sizes if actual is not None and sizes else None,
         wall=tails(times.wall_ns[timed]),
-        gpu_busy_ns=int(times.gpu_busy_ns[timed].sum()),
-        gpu_launched_ns=int(times.gpu_launched_ns[timed].sum()),
+        gpu_busy_ns=None if times.gpu_busy_ns is None else int(times.gpu_busy_ns[timed].sum()),
+        gpu_launched_ns=None if times.gpu_launched_ns is None else int(times.gpu_launched_ns[timed].sum()),
         graph_launch_count=int(times.graph_launches[timed].sum()),
     )
 

@@ -58,4 +58,4 @@ def _row(kind: int, source: int, destination: int) -> tuple[str, str | None, str
 
 
 def _memory_kind(kind: int) -> str | None:
-    return None if kind == NO_MEMORY_KIND else MEMORY_KINDS.get(kind, f"kind {kind}")
+    return None if kind == NO_MEMORY_KIND else MEMORY_KINDS.get(kind)

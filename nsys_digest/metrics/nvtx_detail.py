@@ -16,11 +16,12 @@ from nsys_digest.timeline import depths, parents
 
 
 def nvtx_detail(
-    events: Events, work: LaunchedWork, scope_of_group: Ints, names: Sequence[str], idle_ns: Mapping[str, int]
+    events: Events, work: LaunchedWork, scope_of_group: Ints, names: Sequence[str], idle_ns: Mapping[str, int] | None
 ) -> dict[str, NvtxDetail]:
     """Return the detail of each name; ``names`` and ``scope_of_group`` (domain) are by group of the collector.
 
-    ``idle_ns`` is by name: what ``nvtx_ranges`` found on its way.
+    ``idle_ns`` is by name: what ``nvtx_ranges`` found on its way; None where the trace has no GPU activity, so that
+    nobody knows.
     """
     ranges = events.ranges
     ids: dict[str, int] = {}
@@ -43,9 +44,9 @@ def nvtx_detail(
             p99_ns=found[index].p99_ns or 0,
             max_ns=found[index].max_ns or 0,
             self_ns=int(self_ns[index]) if has_push_pop[index] else None,
-            launched_busy_ns=int(launched_ns[index]),
+            launched_busy_ns=None if idle_ns is None else int(launched_ns[index]),
             launched_kernel_count=int(launched_kernels[index]),
-            gpu_idle_ns=idle_ns[text],
+            gpu_idle_ns=None if idle_ns is None else idle_ns[text],
         )
         for text, index in ids.items()
     }

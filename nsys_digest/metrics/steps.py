@@ -23,7 +23,8 @@ def steps(
 ) -> Steps:
     """Measure the instances of a range, in order of start; ``names`` are by group, ``gaps`` by device.
 
-    The first instance warms up and is given apart: percentiles are over the others.
+    The first instance warms up and is given apart: percentiles are over the others. Without GPU activity in the trace
+    nothing is known of busy and idle time.
     """
     ranges = events.ranges
     wanted = np.array([text == name for text in names], bool)
@@ -32,8 +33,9 @@ def steps(
     start_ns, end_ns = ranges.start_ns[chosen], ranges.end_ns[chosen]
     wall_ns = end_ns - start_ns
     busy_ns = Coverage(busy).within(start_ns, end_ns)
-    exposed_ns = None if exposed is None else Coverage(exposed).within(start_ns, end_ns)
-    timed = np.flatnonzero(wall_ns[1:] > 0) + 1
+    known = bool(busy.start_ns.size)
+    exposed_ns = None if exposed is None or not known else Coverage(exposed).within(start_ns, end_ns)
+    timed = np.flatnonzero(wall_ns[1:] > 0) + 1 if known else np.zeros(0, np.int64)
     ratio = np.sort(busy_ns[timed] / wall_ns[timed])
 
     def step(index: int) -> Step:
@@ -41,10 +43,10 @@ def steps(
         return Step(
             start_ns=low,
             wall_ns=high - low,
-            gpu_busy_ns=int(busy_ns[index]),
-            gpu_idle_ns=int(wall_ns[index] - busy_ns[index]),
+            gpu_busy_ns=int(busy_ns[index]) if known else None,
+            gpu_idle_ns=int(wall_ns[index] - busy_ns[index]) if known else None,
             exposed_communication_ns=None if exposed_ns is None else int(exposed_ns[index]),
-            busy_ratio=float(busy_ns[index] / wall_ns[index]) if wall_ns[index] else None,
+            busy_ratio=float(busy_ns[index] / wall_ns[index]) if known and wall_ns[index] else None,
             idle_causes_ns=_causes(events, gaps, low, high),
         )
 
@@ -55,7 +57,7 @@ def steps(
         count=chosen.size,
         wall=tails(wall_ns[1:]),
         busy_ratio=RatioTails(sorted_percentile(ratio, 50), sorted_percentile(ratio, 0)),
-        idle=tails((wall_ns - busy_ns)[1:]),
+        idle=tails((wall_ns - busy_ns)[1:]) if known else None,
         exposed_communication=None if exposed_ns is None else tails(exposed_ns[1:]),
         first=step(0) if chosen.size else None,
         slowest=tuple(step(index) for index in slowest.tolist()),

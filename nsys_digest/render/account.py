@@ -195,8 +195,8 @@ def _dispatch(digest: Digest, top: int) -> Block:
     return Block("Dispatch steps, each to the next mark of its thread", numbers(*columns), rows, note)
 
 
-def _three(tails: Tails) -> str:
-    return ", ".join(duration(ns) for ns in (tails.p50_ns, tails.p95_ns, tails.max_ns))
+def _three(tails: Tails | None) -> str:
+    return "n/a" if tails is None else ", ".join(map(duration, (tails.p50_ns, tails.p95_ns, tails.max_ns)))
 
 
 def _steps(steps: Steps) -> Iterator[Block]:

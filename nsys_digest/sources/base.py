@@ -85,6 +85,10 @@ class Source(Protocol):
         """Return row ranges that together hold the whole table, each row once."""
         ...
 
+    def check_whole(self, table: str, rows_read: int) -> None:
+        """Raise TraceUnreadable unless that is the number of rows of the table."""
+        ...
+
     def batches(self, query: Query, part: Part = None) -> Iterator[Batch]:
         """Yield the rows of the query; may be called from several threads at once."""
         ...

@@ -201,6 +201,22 @@ class SqliteSource:
                     return high - low + 1, False
             return int(self._connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0]), True
 
+    def check_whole(self, table: str, rows_read: int) -> None:
+        """Make sure that no row was missed: a search in a damaged table can end early without an error.
+
+        Raises:
+            TraceUnreadable: the table holds another number of rows.
+
+        """
+        if rows_read == self.row_count(table, exact=False)[0]:
+            return
+        there, _ = self.row_count(table, exact=True)  # rows were deleted, or the table is damaged
+        if rows_read != there:
+            raise TraceUnreadable(
+                f"{self.path}: table {table} is damaged: {rows_read} of its {there} rows can be found; copy or export "
+                f"it again: {_export_again(self.path)}"
+            )
+
     def _range(self, table: str, key: str) -> tuple[int, int]:
         low = self._connection.execute(f"SELECT min({key}) FROM {_quoted(table)}").fetchone()[0]
         if low is None:
@@ -221,6 +237,8 @@ class SqliteSource:
         if not self._is_dense(low, high):
             return [None]
         count = max(1, -(-(high - low + 1) // rows_per_part))
+        if count == 1:
+            return [None]
         edges = [low + (high - low + 1) * i // count for i in range(count + 1)]
         return [(first, after - 1) for first, after in itertools.pairwise(edges)]
 

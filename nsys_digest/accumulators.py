@@ -151,6 +151,9 @@ class PairCodes:
         return ids
 
 
+_SUM_LIMIT = 2.0**63 * (1 - 2.0**-20)  # room for the rounding of the doubles that watch it
+
+
 class Totals:
     """Count and sum by small id, exact: ``np.add.at`` on int64, since a weighted ``bincount`` adds in doubles."""
 
@@ -158,9 +161,15 @@ class Totals:
         """Start at zero for every id."""
         self._count = np.zeros(64, np.int64)
         self._sum = np.zeros(64, np.int64)
+        self._whole = 0.0
 
     def add(self, ids: Int64s, values: Int64s) -> None:
-        """Add one value to the id of the same position; both of shape (n,)."""
+        """Add one value to the id of the same position; both of shape (n,), values not negative.
+
+        Raises:
+            OverflowError: all values together come near the end of int64.
+
+        """
         if not ids.size:
             return
         counts = np.bincount(ids)
@@ -168,6 +177,9 @@ class Totals:
         self._sum = grown(self._sum, counts.size)
         self._count[: counts.size] += counts
         np.add.at(self._sum, ids, values)
+        self._whole += float(values.sum(dtype=np.float64))
+        if self._whole > _SUM_LIMIT:
+            raise OverflowError
 
     def count(self, length: int) -> Int64s:
         """Return the counts of the ids below ``length``."""

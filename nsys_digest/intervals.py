@@ -157,6 +157,11 @@ class Coverage:
         return self.before(end_ns) - self.before(start_ns)
 
 
+def exact_sum(values: Int64s) -> int:
+    """Return the sum of int64 values, shape (n,), however large it is; up to 2**31 of them."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+
+
 def gaps(merged: Intervals) -> Intervals:
     """Return the stretches between consecutive intervals of a merged set, shape (n - 1,)."""
     return Intervals(merged.end_ns[:-1], merged.start_ns[1:])

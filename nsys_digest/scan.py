@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from nsys_digest.collect.api import ApiCollector
 from nsys_digest.collect.gpu import GpuCollector
 from nsys_digest.collect.nvtx import NvtxCollector, NvtxOptions
+from nsys_digest.errors import ValueUnreadable
 from nsys_digest.schema.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query
 from nsys_digest.sources.base import Batch, Part, Query, Source
 
@@ -95,13 +97,15 @@ def scan(
     _run(source, tasks, threads, progress)
     name_count = None
     if query is not None and nvtx is not None and nvtx.ranking is not None:
-        name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names)
+        last_ns = max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns)
+        name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names, last_ns)
         nvtx = NvtxCollector(
             lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, rows(query) if detail else None
         )
         _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
     if nvtx is not None and nvtx.opened:
-        nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns))
+        with _sums_in_range(source, query.table if query else ""):
+            nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns))
     return Scanned(gpu, api, nvtx, name_count)
 
 
@@ -113,6 +117,18 @@ def scan_kernels(source: Source, *, threads: int) -> GpuCollector:
         kind = GPU_KINDS.index("kernel")
         _run(source, [_Task(query, lambda batch: gpu.add(kind, batch), threading.Lock())], threads, None)
     return gpu
+
+
+@contextmanager
+def _sums_in_range(source: Source, table: str) -> Iterator[None]:
+    """Refuse lengths that no capture can have: their sums would wrap around."""
+    try:
+        yield
+    except OverflowError:
+        raise ValueUnreadable(
+            f"{source.path}: the events of table {table} last more than 292 years together, so that a time stamp is "
+            "damaged; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+        ) from None
 
 
 @dataclass(slots=True)
@@ -141,7 +157,7 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
                 except queue.Empty:
                     return
                 for batch in source.batches(task.query, part):
-                    with task.lock:
+                    with task.lock, _sums_in_range(source, task.query.table):
                         task.take(batch)
                         task.rows_read += len(batch)
                     state.rows[number] += len(batch)

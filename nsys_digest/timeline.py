@@ -104,18 +104,18 @@ def _innermost_of_part(start_ns: Int64s, end_ns: Int64s) -> Segments:
 def _innermost_of_crossing(start_ns: Int64s, end_ns: Int64s) -> Segments:
     """Do the same for intervals that cross, one event at a time; nothing that nsys records on a thread does."""
     events = sorted({*start_ns.tolist(), *end_ns.tolist()})
-    intervals = list(zip(start_ns.tolist(), end_ns.tolist(), range(start_ns.size), strict=True))
+    intervals = list(zip(start_ns.tolist(), end_ns.tolist(), range(0, -start_ns.size, -1), strict=True))
     opened: list[tuple[int, int, int]] = []
     found: list[tuple[int, int, int]] = []
     position = 0
     for low, high in pairwise(events):
         while position < len(intervals) and intervals[position][0] <= low:
-            start, end, index = intervals[position]
-            heapq.heappush(opened, (-start, end, index))
+            start, end, minus_index = intervals[position]
+            heapq.heappush(opened, (-start, end, minus_index))
             position += 1
         while opened and opened[0][1] <= low:
             heapq.heappop(opened)
         if opened:
-            found.append((low, high, opened[0][2]))
+            found.append((low, high, -opened[0][2]))
     columns = np.array(found, np.int64).reshape(-1, 3)
     return Segments(columns[:, 0], columns[:, 1], columns[:, 2])

@@ -423,7 +423,14 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
     )
     after = min(
         (one for one in work if one.start == end),
-        key=lambda one: (one.end, KINDS.index(one.kind), one.correlation, one.process or 0, one.name),
+        key=lambda one: (
+            one.end,
+            one.launch is None,
+            KINDS.index(one.kind),
+            one.correlation,
+            one.process or 0,
+            one.name,
+        ),
     )
     causes: dict[str, int] = defaultdict(int)
     host: dict[str, int] = defaultdict(int)

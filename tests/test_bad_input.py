@@ -572,3 +572,21 @@ def test_rows_lost_to_damage_are_never_left_out_in_silence(
             continue
         assert operations(digest) == operations(intact), seed
     assert refused > 10
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("table", ["kernel", "api", "range"])
+def test_lengths_that_no_capture_can_have(reader: str, table: str, tmp_path: Path) -> None:
+    """A start of 0 beside an end since 1970 is a damaged time stamp; twelve of them no longer fit in 64 bits."""
+    trace = TraceBuilder()
+    for _ in range(12):
+        if table == "kernel":
+            trace.kernel(0, 17 * 10**17)
+        elif table == "api":
+            trace.api("cudaFree_v3020", 0, 17 * 10**17)
+        else:
+            trace.range("r", 0, 17 * 10**17)
+    path = trace.write(tmp_path / "t.sqlite")
+    name = {"kernel": KERNEL, "api": RUNTIME, "range": NVTX}[table]
+    line = the_line(call("summarize", path, "--reader", reader), 3, "value-unreadable")
+    assert line.startswith(f"{path}: the events of table {name} last more than 292 years together")

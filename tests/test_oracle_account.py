@@ -200,7 +200,8 @@ def test_the_operation_that_ends_a_gap(tmp_path: Path) -> None:
     assert ended(("memcpy", 150, 1), ("kernel", 150, 1))["after"] == "k"
     assert ended(("kernel", 150, 2), ("kernel", 150, 1))["causes"]["queued"] == 100 - 15
     assert ended(("kernel", 150, 2))["causes"]["queued"] == 100 - 25
-    assert ended(("kernel", 150, 2), ("kernel", 150, None))["causes"] == {"unattributed": 90}
+    assert ended(("kernel", 150, 2), ("kernel", 150, None))["causes"]["queued"] == 100 - 25
+    assert ended(("kernel", 150, None))["causes"] == {"unattributed": 90}
     assert ended(("graph", 150, 1))["after"] == "[graph]"
 
 

@@ -121,3 +121,13 @@ def test_names_that_tie_at_the_limit_are_left_out_together(tmp_path: Path) -> No
         "(other)": (3, 3),
         "a": (1, 9),
     }
+
+
+def test_open_ranges_have_time_when_names_are_ranked(tmp_path: Path) -> None:
+    # tick     0    10                                990 1000
+    # A        ████
+    # open            ├──────────────────────────────────┤   still open at the last time stamp
+    # B                                                ███
+    trace = TraceBuilder().range("A", 0, 10).range("open", 20, None).range("B", 990, 995).kernel(0, 1000)
+    nvtx = summarize(trace.write(tmp_path / "t.sqlite"), max_nvtx_names=1).nvtx
+    assert {name: ranges.union_ns for name, ranges in nvtx.items()} == {"(other)": 15, "open": 980}

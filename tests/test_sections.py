@@ -687,6 +687,38 @@ def test_kinds_of_memory_that_nobody_named_are_unknown(tmp_path: Path) -> None:
     assert (row.direction, row.source_kind, row.destination_kind) == ("UVM HtoD", None, None)
 
 
+def test_padding_is_a_share_or_unknown(tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    for at, text in enumerate(["padded=8:actual=6", "padded=4:actual=9", "padded=-8:actual=0", "padded=0:actual=0"]):
+        trace.mark(f"CG_DISPATCH:mode={at}:{text}", at)
+    digest = digest_of(trace, tmp_path)
+    assert digest.dispatch_steps is not None
+    ratios = [step.padding_ratio for step in digest.dispatch_steps if step.padded is None]
+    assert ratios == [0.25, None, None, None]
+
+
+def test_marks_without_a_mode_come_before_those_of_an_empty_one(tmp_path: Path) -> None:
+    trace = TraceBuilder().mark("CG_DISPATCH:mode=:padded=8", 0).mark("CG_DISPATCH:padded=4", 1)
+    digest = digest_of(trace.mark("CG_DISPATCH:mode=A:padded=2", 2), tmp_path)
+    assert digest.dispatch_steps is not None
+    rows = [(step.mode, step.padded) for step in digest.dispatch_steps]
+    assert rows == [(None, None), (None, 4), ("", None), ("", 8), ("A", None), ("A", 2)]
+
+
+def test_bytes_add_up_beyond_64_bits(tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    for start in range(12):
+        trace.memcpy(start, start + 1, bytes=2**62)
+    digest = digest_of(trace, tmp_path)
+    assert digest.memory is not None
+    assert digest.memory.copies[0].bytes == 12 * 2**62
+
+
+def test_kernels_whose_name_is_missing_are_told_from_nameless_ones(tmp_path: Path) -> None:
+    path = TraceBuilder().kernel(0, 2, name=777, demangled=778).kernel(3, 4, name="").write(tmp_path / "t.sqlite")
+    assert [(use.name, use.count) for use in classify(path).kernels] == [("[string 777]", 1), ("", 1)]
+
+
 # the codec
 
 

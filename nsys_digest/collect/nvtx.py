@@ -133,7 +133,10 @@ class NvtxCollector:
             same_thread = None if same_thread is None else same_thread[ranges]
         if self.ranking is not None:
             hashes = _by_row(text_code, texts, string_id, hash, self._registered_hashes)
-            self.ranking.add(hashes, np.maximum(end_ns - start_ns, 0) * (end_ns != OPEN), start_ns)
+            is_open = end_ns == OPEN
+            self.ranking.add_open(hashes[is_open], start_ns[is_open])
+            closed = ~is_open
+            self.ranking.add(hashes[closed], np.maximum(end_ns - start_ns, 0)[closed], start_ns[closed])
             return
         name = _by_row(text_code, texts, string_id, self._intern, self._registered)
         group = self._add_ranges(start_ns, end_ns, process, domain, name, thread_code)
@@ -149,7 +152,7 @@ class NvtxCollector:
         self.ranking = NameRanking()
         self.ranking.add(hashes, self.totals.sum(length), self.firsts.values(length))
         for start_ns, group in self.opened:
-            self.ranking.add(hashes[group], np.zeros(group.size, np.int64), start_ns)
+            self.ranking.add_open(hashes[group], start_ns)
         self.unions, self.opened, self.dispatch, self.ranges = StreamingUnion(), [], [], None
 
     def _add_ranges(

@@ -77,7 +77,7 @@ def dispatch_steps(
         groups[mode, None].append(index)
         if isinstance(padded, int):
             groups[mode, padded].append(index)
-    keys = sorted(groups, key=lambda key: (key[0] or "", key[1] is not None, key[1] or 0))
+    keys = sorted(groups, key=lambda key: (key[0] is not None, key[0] or "", key[1] is not None, key[1] or 0))
     steps = tuple(_group(mode, padded, groups[mode, padded], fields, times) for mode, padded in keys)
     disagree = tuple(
         line
@@ -102,7 +102,7 @@ def _group(
         padded=padded,
         steps=len(members),
         actual=actual,
-        padding_ratio=(sizes - actual) / sizes if actual is not None and sizes else None,
+        padding_ratio=(sizes - actual) / sizes if actual is not None and sizes and 0 <= actual <= sizes else None,
         wall=tails(times.wall_ns[timed]),
         gpu_busy_ns=None if times.gpu_busy_ns is None else int(times.gpu_busy_ns[timed].sum()),
         gpu_launched_ns=None if times.gpu_launched_ns is None else int(times.gpu_launched_ns[timed].sum()),

@@ -53,7 +53,10 @@ def device_gaps(events: Events, device: int) -> DeviceGaps:
     behind = np.searchsorted(start_ns, between.end_ns, side="right")
     for several in np.flatnonzero(behind - first > 1).tolist():
         tied = np.arange(first[several], behind[several])
-        keys = (operations.correlation[own[tied]], operations.kind[own[tied]], end_ns[tied])
+        ops = own[tied]
+        call = operations.call[ops]
+        # of those that end first one that the trace can explain
+        keys = (call, operations.correlation[ops], operations.kind[ops], call == NONE, end_ns[tied])
         first[several] = tied[np.lexsort(keys)[0]]
     return DeviceGaps(between.start_ns, between.end_ns, small_ids(own[first], operations.start_ns.size))
 

@@ -14,6 +14,7 @@ from nsys_digest.collect.events import Bools, Ints
 from nsys_digest.collect.gpu import GpuCollector
 from nsys_digest.events import Operations
 from nsys_digest.intervals import Intervals, empty, subtract, union, union_lengths
+from nsys_digest.metrics.names import name_of
 from nsys_digest.rules import COMMUNICATION, OTHER, Rule, Rules
 from nsys_digest.schema.tables import GPU_KINDS
 from nsys_digest.sections import Category, Communication, KindTotal
@@ -22,7 +23,7 @@ from nsys_digest.sections import Category, Communication, KindTotal
 def full_names(gpu: GpuCollector, strings: Mapping[int, str]) -> list[str]:
     """Return the full name of each kernel label; the short one where the export has no other."""
     short, full = gpu.kernel_names.values, gpu.full_names.values
-    return [strings.get(full[long]) or strings.get(short[brief], "") for brief, long in gpu.kernel_labels.pairs]
+    return [strings.get(full[long]) or name_of(short[brief], strings) for brief, long in gpu.kernel_labels.pairs]
 
 
 class Classified:

@@ -6,7 +6,7 @@ import numpy as np
 
 from nsys_digest.collect.gpu import GpuCollector
 from nsys_digest.events import Operations
-from nsys_digest.intervals import Intervals, intersect, union
+from nsys_digest.intervals import Intervals, exact_sum, intersect, union
 from nsys_digest.metrics.tails import sorted_percentile
 from nsys_digest.schema.tables import COPY_KINDS, GPU_KINDS, MEMORY_KINDS, NO_MEMORY_KIND
 from nsys_digest.sections import Bandwidth, Copies, Memory, Sets
@@ -29,7 +29,7 @@ def memory(operations: Operations, gpu: GpuCollector, devices: int) -> Memory:
                 source_kind=source,
                 destination_kind=destination,
                 count=bytes_of.size,
-                bytes=int(bytes_of.sum()),
+                bytes=exact_sum(bytes_of),
                 ns=int(ns_of.sum()),
                 gbps=Bandwidth(*(sorted_percentile(gbps, percent) for percent in (50, 95, 100))),
             )

@@ -13,7 +13,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nsys_digest.comparison import load, load_side
     from nsys_digest.errors import (
+        CapturesUnlike,
         DigestError,
         DigestInvalid,
         MissingData,
@@ -35,9 +37,12 @@ _HOMES = {
     "classify": "pipeline",
     "inspect": "pipeline",
     "json_schema": "pipeline",
+    "load": "comparison",
+    "load_side": "comparison",
     "summarize": "pipeline",
     **dict.fromkeys(
         (
+            "CapturesUnlike",
             "DigestError",
             "DigestInvalid",
             "MissingData",
@@ -54,6 +59,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CapturesUnlike",
     "Digest",
     "DigestError",
     "DigestInvalid",
@@ -69,6 +75,8 @@ __all__ = [
     "classify",
     "inspect",
     "json_schema",
+    "load",
+    "load_side",
     "summarize",
 ]
 

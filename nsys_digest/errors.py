@@ -9,7 +9,8 @@ DigestError
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
-└── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
+├── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
+└── CapturesUnlike       captures-unlike     4  two captures differ in what changes figures by itself
 """
 
 from __future__ import annotations
@@ -87,6 +88,13 @@ class RulesInvalid(DigestError):
     exit_status = 2
 
 
+class CapturesUnlike(DigestError):
+    """Captures differ in a fact that changes figures without any change of the program."""
+
+    code = "captures-unlike"
+    exit_status = 4
+
+
 ERRORS: tuple[type[DigestError], ...] = (
     TraceUnreadable,
     NotATrace,
@@ -97,4 +105,5 @@ ERRORS: tuple[type[DigestError], ...] = (
     OutputFailed,
     UsageInvalid,
     RulesInvalid,
+    CapturesUnlike,
 )

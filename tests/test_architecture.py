@@ -20,8 +20,9 @@ LAYERS = [
     {"scan", "events"},
     {"metrics", "inspection"},
     {"account"},
+    {"compare"},
     {"render"},
-    {"pipeline"},
+    {"pipeline", "comparison"},
     {"cli"},
     {"__main__"},
 ]

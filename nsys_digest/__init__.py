@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nsys_digest.comparison import load, load_side
+    from nsys_digest.comparison import diff, load, load_side
     from nsys_digest.errors import (
         CapturesUnlike,
         DigestError,
@@ -35,6 +35,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Digest": "model",
     "classify": "pipeline",
+    "diff": "comparison",
     "inspect": "pipeline",
     "json_schema": "pipeline",
     "load": "comparison",
@@ -73,6 +74,7 @@ __all__ = [
     "ValueUnreadable",
     "__version__",
     "classify",
+    "diff",
     "inspect",
     "json_schema",
     "load",

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from nsys_digest import __version__
+from nsys_digest.compare.diff import Diff, compare
 from nsys_digest.compare.side import Run, Side
 from nsys_digest.errors import DigestInvalid
 from nsys_digest.model import Digest
 from nsys_digest.pipeline import summarize
+from nsys_digest.rules import load_rules
+
+Runs: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Side
+"""A side: one path, several of them, or what was read of them."""
 
 _JSON_STARTS = (b"{", b"[")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -59,3 +65,42 @@ def _is_json(file: Path) -> bool:
     except (OSError, ValueError):
         return False
     return start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(_JSON_STARTS)
+
+
+def diff(
+    base: Runs,
+    head: Runs,
+    *,
+    allow_unlike: Iterable[str] = (),
+    rules: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Diff:
+    """Compare two sides: each a path of a trace or stored digest, several of them, or a :class:`Side`.
+
+    Args:
+        base: what HEAD is compared with.
+        head: what is compared with BASE.
+        allow_unlike: reasons not to compare that are allowed, from ``UNLIKE_CODES``.
+        rules: a TOML file of kernel categories, for traces; stored digests keep theirs.
+        options: further options of :func:`nsys_digest.summarize`, for traces.
+
+    Raises:
+        CapturesUnlike: the captures are unlike in a way that is not allowed.
+        UsageInvalid: there is no such reason, or an option makes no sense. RulesInvalid: the rules are wrong.
+        What :func:`load` raises.
+
+    """
+    options["rules"] = rules
+    return compare(
+        _side(base, options),
+        _side(head, options),
+        allow_unlike=allow_unlike,
+        rules=lambda: load_rules(None if rules is None else Path(rules)),
+        tool_version=__version__,
+    )
+
+
+def _side(runs: Runs, options: dict[str, Any]) -> Side:
+    if isinstance(runs, Side):
+        return runs
+    return load_side([runs] if isinstance(runs, str | os.PathLike) else runs, **options)

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__
-from nsys_digest.cli import inspect, output, rules, schema, summarize
+from nsys_digest.cli import diff, inspect, output, rules, schema, summarize
 from nsys_digest.errors import DigestError
 
 _INTERRUPTED = 130
@@ -31,6 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("summarize")(summarize.command)
+app.command("diff")(diff.command)
 app.command("inspect")(inspect.command)
 app.command("rules")(rules.command)
 app.command("schema")(schema.command)

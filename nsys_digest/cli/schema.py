@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Annotated
 
-def command() -> None:
-    """Print the JSON Schema (draft 2020-12) of the digest."""
+import typer
+
+
+class Document(StrEnum):
+    """A document that has a schema."""
+
+    digest = "digest"
+    diff = "diff"
+
+
+def command(
+    of: Annotated[Document, typer.Option("--of", help="The document of which command.")] = Document.digest,
+) -> None:
+    """Print the JSON Schema (draft 2020-12) of a document: of the digest, or of a comparison."""
     from nsys_digest.cli.output import write
-    from nsys_digest.schema_file import digest_schema_text
+    from nsys_digest.schema_file import schema_text
 
-    write(digest_schema_text(), None)
+    write(schema_text(of.value), None)

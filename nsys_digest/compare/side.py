@@ -30,3 +30,16 @@ class Side:
     def digests(self) -> tuple[Digest, ...]:
         """The digests of the runs."""
         return tuple(run.digest for run in self.runs)
+
+
+def typical(side: Side) -> int:
+    """Return the position of the run whose GPU span is the median of its side: the lower of two, the first of equals.
+
+    One real run stands for its side, and not the median of each figure, so that its figures still add up. Where a span
+    is unknown it is the first run.
+    """
+    spans = [digest.gpu_activity_span_ns for digest in side.digests]
+    known = [span for span in spans if span is not None]
+    if len(known) < len(spans):
+        return 0
+    return spans.index(sorted(known)[(len(known) - 1) // 2])

@@ -92,10 +92,7 @@ def likeness(base: Side, head: Side, allow: Iterable[str] = ()) -> Likeness:
         CapturesUnlike: there is another reason not to compare.
 
     """
-    allowed = frozenset(allow)
-    unheard = sorted(allowed - set(UNLIKE_CODES))
-    if unheard:
-        raise UsageInvalid(f"there is no reason {', '.join(unheard)}; choose from {', '.join(UNLIKE_CODES)}")
+    allowed = check_reasons(allow)
     found = unlike(base, head)
     refused = [difference for difference in found if difference.code not in allowed]
     if refused:
@@ -103,6 +100,22 @@ def likeness(base: Side, head: Side, allow: Iterable[str] = ()) -> Likeness:
         told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
         raise CapturesUnlike(f"the captures are not alike: {told}; compare all the same with --allow-unlike {reasons}")
     return Likeness(found, unknown_facts(base, head))
+
+
+def check_reasons(allow: Iterable[str]) -> frozenset[str]:
+    """Return the reasons to allow.
+
+    Raises:
+        UsageInvalid: one does not exist.
+
+    """
+    allowed = frozenset(allow)
+    unheard = sorted(allowed - set(UNLIKE_CODES))
+    if unheard:
+        raise UsageInvalid(
+            f"there is no reason {', '.join(unheard)} not to compare; choose from {', '.join(UNLIKE_CODES)}"
+        )
+    return allowed
 
 
 _Fact = Callable[[Digest], str | None]

@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nsys_digest.comparison import diff, load, load_side
     from nsys_digest.errors import (
+        BaselineMissing,
         CapturesUnlike,
+        CheckFailed,
         DigestError,
         DigestInvalid,
+        FigureMissing,
         MissingData,
         NotATrace,
         OutputFailed,
+        PolicyInvalid,
         RulesInvalid,
         TraceInUse,
         TraceUnreadable,
@@ -43,12 +47,16 @@ _HOMES = {
     "summarize": "pipeline",
     **dict.fromkeys(
         (
+            "BaselineMissing",
             "CapturesUnlike",
+            "CheckFailed",
             "DigestError",
             "DigestInvalid",
+            "FigureMissing",
             "MissingData",
             "NotATrace",
             "OutputFailed",
+            "PolicyInvalid",
             "RulesInvalid",
             "TraceInUse",
             "TraceUnreadable",
@@ -60,13 +68,17 @@ _HOMES = {
 }
 
 __all__ = [
+    "BaselineMissing",
     "CapturesUnlike",
+    "CheckFailed",
     "Digest",
     "DigestError",
     "DigestInvalid",
+    "FigureMissing",
     "MissingData",
     "NotATrace",
     "OutputFailed",
+    "PolicyInvalid",
     "RulesInvalid",
     "TraceInUse",
     "TraceUnreadable",

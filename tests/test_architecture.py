@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "nsys_digest"
 LAYERS = [
-    {"errors", "units", "rules", "schema_file"},
+    {"errors", "files", "units", "rules", "schema_file"},
     {"codec", "intervals"},
     {"accumulators", "timeline", "sections"},
     {"parts"},
@@ -23,7 +23,8 @@ LAYERS = [
     {"compare"},
     {"render"},
     {"pipeline", "comparison"},
-    {"cli"},
+    {"checking"},
+    {"cli", "testing"},
     {"__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

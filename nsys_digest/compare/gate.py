@@ -1,0 +1,305 @@
+"""The gate: two sides and a policy in, an outcome for each figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, TypeAlias
+
+from nsys_digest import __version__
+from nsys_digest.compare.figures import names, select
+from nsys_digest.compare.noise import Finding, Trial, can_find, exceeds, judge, repeats_needed, shift
+from nsys_digest.compare.paths import Path, path_text
+from nsys_digest.compare.policy import SECTIONS, Policy, Presence, Rule
+from nsys_digest.compare.quantity import shown, shown_change, shown_share
+from nsys_digest.compare.side import Side
+from nsys_digest.compare.unlike import Difference, Likeness, likeness, unlike_repeats
+from nsys_digest.compare.verdict import CheckResult, Kind, NoiseReport, Outcome, Verdict, overall
+from nsys_digest.errors import CapturesUnlike, MissingData, UsageInvalid
+
+Json: TypeAlias = dict[str, Any]
+Values: TypeAlias = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The documents of both sides; ``base`` is None without a baseline."""
+
+    head: tuple[Json, ...]
+    base: tuple[Json, ...] | None
+
+
+def check_sides(
+    head: Side,
+    base: Side | None,
+    policy: Policy,
+    *,
+    allow_unlike: Iterable[str] = (),
+    min_repeats: int | None = None,
+    notes: Sequence[str] = (),
+) -> CheckResult:
+    """Hold HEAD to a policy, against a baseline where there is one.
+
+    Raises:
+        UsageInvalid: the policy compares, and there is no baseline.
+        CapturesUnlike: the captures differ in what changes figures by itself, and that was not allowed.
+        MissingData: a side has fewer runs than asked for.
+
+    """
+    _check_baseline(policy, base)
+    _check_repeats(head, base, policy.noise.min_repeats if min_repeats is None else min_repeats)
+    found = _likeness(head, base, tuple(allow_unlike))
+    documents = _Sides(
+        tuple(digest.to_dict() for digest in head.digests),
+        None if base is None else tuple(digest.to_dict() for digest in base.digests),
+    )
+    compared = [item for rule in policy.rules for item in _rule_outcomes(rule, documents, policy)]
+    outcomes = (*_decided(compared, policy), *(_presence(presence, head, documents) for presence in policy.presences))
+    return CheckResult(
+        verdict=overall(outcomes),
+        head=tuple(run.source for run in head.runs),
+        base=() if base is None else tuple(run.source for run in base.runs),
+        policy=policy.source,
+        outcomes=outcomes,
+        noise=_noise_report(outcomes, head, base, policy),
+        allowed_unlike=found.allowed,
+        unknown_unlike=found.unknown,
+        notes=tuple(notes),
+        tool_version=__version__,
+    )
+
+
+def _check_baseline(policy: Policy, base: Side | None) -> None:
+    needs = [rule for rule in policy.rules if rule.compares]
+    if base is None and needs:
+        raise UsageInvalid(
+            f"{policy.source} compares ({needs[0].figure.text} has max_change), and there is no baseline; give one "
+            "with --baseline, or a policy of max, min, require and forbid alone"
+        )
+
+
+def _check_repeats(head: Side, base: Side | None, fewest: int) -> None:
+    counts = {"HEAD": len(head.runs)} | ({} if base is None else {"BASE": len(base.runs)})
+    few = [f"{name} has {count}" for name, count in counts.items() if count < fewest]
+    if few:
+        raise MissingData(f"at least {fewest} runs a side are asked for, and {' and '.join(few)}; record more runs")
+
+
+def _likeness(head: Side, base: Side | None, allow: tuple[str, ...]) -> Likeness:
+    if base is not None:
+        return likeness(base, head, allow)
+    among: tuple[Difference, ...] = unlike_repeats(head, "HEAD")
+    refused = [difference for difference in among if difference.code not in allow]
+    if refused:
+        told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
+        codes = ",".join(dict.fromkeys(difference.code for difference in among))
+        raise CapturesUnlike(f"the runs are no repeats: {told}; check them all the same with --allow-unlike {codes}")
+    return Likeness(among, ())
+
+
+def _rule_outcomes(rule: Rule, sides: _Sides, policy: Policy) -> Iterator[tuple[Outcome, Trial | None]]:
+    """Yield an outcome for each figure of a rule; one with a trial is a change, still to be decided."""
+    head = [select(rule.figure, document) for document in sides.head]
+    base = None if sides.base is None else [select(rule.figure, document) for document in sides.base]
+    compared = base if rule.compares else None
+    paths: dict[Path, None] = {}
+    for found in (*(compared or ()), *head):
+        paths.update(dict.fromkeys(found))
+    if not paths:
+        yield _nothing(rule, sides), None
+    for path in paths:
+        before = None if base is None else tuple(found.get(path) for found in base)
+        after = tuple(found.get(path) for found in head)
+        if rule.absent == "zero":
+            before = None if before is None else _zeroed(before, base or (), path)
+            after = _zeroed(after, head, path)
+        yield from _figure_outcomes(rule, path, before, after, policy)
+
+
+def _zeroed(values: Values, found: Sequence[dict[Path, float | None]], path: Path) -> Values:
+    """Put zero where a run lacks the name; a null that a run has stays null."""
+    return tuple(value if path in own else 0.0 for value, own in zip(values, found, strict=True))
+
+
+def _nothing(rule: Rule, sides: _Sides) -> Outcome:
+    """Return the outcome of a rule that matched nothing."""
+    section = rule.figure.segments[0].literal
+    unmade = section is not None and any(section not in document for document in (*sides.head, *(sides.base or ())))
+    reason = f"{rule.figure.text} matches nothing"
+    if unmade:
+        hint = "steps is made by --steps" if section == "steps" else "make it with --sections all"
+        reason += f": the digests have no section {section}; {hint}"
+    skipped = rule.absent == "skip" or (rule.absent == "zero" and not unmade and not rule.figure.literal)
+    blank = _blank(rule, rule.figure.text)
+    return replace(blank, verdict="skipped" if skipped else "missing", reason=reason)
+
+
+def _blank(rule: Rule, figure: str) -> Outcome:
+    return Outcome("change", "pass", rule.number, rule.line, figure, rule.unit, "", "", rule.why)
+
+
+def _figure_outcomes(
+    rule: Rule, path: Path, before: Values | None, after: Values, policy: Policy
+) -> Iterator[tuple[Outcome, Trial | None]]:
+    seen = replace(
+        _blank(rule, path_text(path)),
+        base=_middle(before or ()),
+        head=_middle(after),
+        base_runs=before or (),
+        head_runs=after,
+    )
+    gaps = _gaps("HEAD", after) + (_gaps("BASE", before) if before is not None and rule.compares else [])
+    if gaps:
+        verdict: Verdict = "skipped" if rule.absent == "skip" else "missing"
+        cure = "" if rule.absent == "skip" else "; name it, or set absent to skip or zero"
+        yield replace(seen, verdict=verdict, reason=f"{seen.figure} {' and '.join(gaps)}{cure}"), None
+        return
+    if rule.compares and before is not None:
+        effect = policy.noise.min_effect if rule.min_effect is None else rule.min_effect
+        base_values, head_values = _numbers(before), _numbers(after)
+        change = shift(base_values, head_values)
+        ratio = change / abs(seen.base) if seen.base else None
+        trial = Trial(
+            base_values, head_values, rule.bad, max(rule.relative or 0.0, effect), rule.absolute or 0.0, rule.floor
+        )
+        yield replace(seen, change=change, change_ratio=ratio, allowed=_allowed(rule, effect)), trial
+    if rule.most is not None:
+        yield _budget(replace(seen, kind="max"), rule.most), None
+    if rule.least is not None:
+        yield _budget(replace(seen, kind="min"), rule.least), None
+
+
+def _numbers(values: Values) -> tuple[float, ...]:
+    return tuple(float(value) for value in values if value is not None)
+
+
+def _middle(values: Values) -> float | None:
+    numbers = _numbers(values)
+    return float(median(numbers)) if numbers else None
+
+
+def _gaps(side: str, values: Values) -> list[str]:
+    """Say in how many runs of a side a figure has no value."""
+    missing = sum(value is None for value in values)
+    if not missing:
+        return []
+    runs = "" if len(values) == 1 else f" in {missing} of {len(values)} runs"
+    return [f"has no value{runs} of {side}" if runs else f"has no value in {side}"]
+
+
+def _allowed(rule: Rule, effect: float) -> str:
+    sign = {"up": "+", "down": "-", "either": "±"}[rule.bad]
+    relative = max(rule.relative or 0.0, effect)
+    parts = [f"{sign}{100 * relative:.3g} %"] if relative or rule.absolute is None else []
+    if rule.absolute is not None:
+        parts.append(f"{sign}{shown(rule.absolute, rule.unit)}")
+    return " and ".join(parts)
+
+
+def _budget(seen: Outcome, limit: float) -> Outcome:
+    """Hold the median of HEAD to a limit."""
+    assert seen.head is not None
+    assert seen.unit is not None
+    slack = 1e-9 * abs(limit)
+    over = seen.head > limit + slack if seen.kind == "max" else seen.head < limit - slack
+    sign = "at most" if seen.kind == "max" else "at least"
+    allowed = f"{sign} {shown(limit, seen.unit)}"
+    reason = f"{seen.figure} is {shown(seen.head, seen.unit)}, {allowed} is allowed"
+    return replace(seen, verdict="fail" if over else "pass", allowed=allowed, reason=reason)
+
+
+def _decided(items: Sequence[tuple[Outcome, Trial | None]], policy: Policy) -> Iterator[Outcome]:
+    """Decide the changes, all together where the runs are enough for a test, and one by one where they are not."""
+    confidence = policy.noise.confidence
+    tested = [trial for _, trial in items if trial is not None and _testable(trial, confidence)]
+    findings = iter(judge(tested, confidence))
+    for outcome, trial in items:
+        if trial is None:
+            yield outcome
+        elif _testable(trial, confidence):
+            yield _tested(outcome, trial, next(findings), confidence)
+        else:
+            yield replace(outcome, verdict="fail" if exceeds(trial) else "pass", reason=_told(outcome, trial))
+
+
+def _testable(trial: Trial, confidence: float) -> bool:
+    return can_find(len(trial.base), len(trial.head), confidence, trial.bad)
+
+
+def _tested(outcome: Outcome, trial: Trial, finding: Finding, confidence: float) -> Outcome:
+    sure = finding.p_adjusted <= 1 - confidence + 1e-9
+    reason = _told(outcome, trial)
+    if finding.exceeds:
+        reason += f", p = {finding.p_adjusted:.2g}"
+    if finding.exceeds and not sure:
+        few = finding.p_least > 1 - confidence + 1e-9
+        reason += (
+            "; so many noisy figures need more repeats to find it"
+            if few
+            else "; that may be noise: record more repeats"
+        )
+    return replace(
+        outcome,
+        verdict="pass" if not finding.exceeds else "fail" if sure else "noise",
+        reason=reason,
+        interval=finding.interval,
+        p_value=finding.p_value,
+        p_adjusted=finding.p_adjusted,
+    )
+
+
+def _told(outcome: Outcome, trial: Trial) -> str:
+    """Say what changed from what to what, and what is allowed."""
+    assert outcome.unit is not None
+    change = shown_change(outcome.change, outcome.unit)
+    share = f" ({shown_share(outcome.change_ratio)})" if outcome.change_ratio is not None else ""
+    sides = f"from {shown(outcome.base, outcome.unit)} to {shown(outcome.head, outcome.unit)}"
+    floor = max(abs(outcome.base or 0.0), abs(outcome.head or 0.0)) < trial.floor
+    allowed = f"nothing below {shown(trial.floor, outcome.unit)} counts" if floor else f"{outcome.allowed} is allowed"
+    return f"{outcome.figure} changed by {change}{share} {sides}, {allowed}"
+
+
+def _presence(presence: Presence, head: Side, sides: _Sides) -> Outcome:
+    kind: Kind = "require" if presence.required else "forbid"
+    figure = f"{presence.kind} {presence.text}"
+    outcome = Outcome(kind, "pass", presence.number, presence.line, figure, None, "", "", presence.why)
+    section = SECTIONS[presence.kind]
+    if section == "warnings":
+        found = [tuple(warn.code for warn in digest.warnings) for digest in head.digests]
+    else:
+        listed = [names(section, document) for document in sides.head]
+        if any(own is None for own in listed):
+            reason = f"{figure}: the digests have no section {section}; make it with --sections all"
+            return replace(outcome, verdict="missing", reason=reason)
+        found = [own or () for own in listed]
+    having = [sum(map(presence.name.matches, own)) for own in found]
+    runs, of = sum(map(bool, having)), len(having)
+    allowed = "in every run" if presence.required else "in no run"
+    failed = runs < of if presence.required else runs > 0
+    where = f"in {runs} of {of} runs" if of > 1 else "there" if runs else "not there"
+    reason = f"{figure} is {where}, and {'required' if presence.required else 'forbidden'}"
+    return replace(outcome, verdict="fail" if failed else "pass", allowed=allowed, reason=reason)
+
+
+def _noise_report(outcomes: Sequence[Outcome], head: Side, base: Side | None, policy: Policy) -> NoiseReport:
+    noise = policy.noise
+    tested = sum(outcome.p_adjusted is not None for outcome in outcomes)
+    changes = [outcome for outcome in outcomes if outcome.kind == "change" and outcome.change is not None]
+    base_runs, head_runs = 0 if base is None else len(base.runs), len(head.runs)
+    needed = repeats_needed(noise.confidence, "either" if any(rule.bad == "either" for rule in policy.rules) else "up")
+    sure = f"{100 * noise.confidence:g} %"
+    if not changes:
+        text = "no changes were compared"
+    elif tested == len(changes):
+        text = (
+            f"{head_runs} runs against {base_runs}; exact permutation test of {tested} figures together, "
+            f"a false alarm in at most {100 * (1 - noise.confidence):.3g} % of checks"
+        )
+    else:
+        text = (
+            f"unknown: {head_runs} {'run' if head_runs == 1 else 'runs'} against {base_runs}, so changes are compared "
+            f"and not tested; at least {needed} a side are needed at {sure}"
+        )
+    known = bool(changes) and tested == len(changes)
+    return NoiseReport(known, noise.confidence, noise.min_effect, base_runs, head_runs, needed, tested, text)

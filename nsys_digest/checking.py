@@ -71,7 +71,7 @@ def side(
             picked = store.pick(os.fspath(run), like)
             found += picked.runs
             if notes is not None:
-                notes += picked.notes
+                notes += [*picked.damaged, *picked.notes]
         else:
             found.append(Run(os.fspath(run), load(run, **options)))
     return Side(tuple(found))

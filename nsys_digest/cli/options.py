@@ -20,3 +20,6 @@ Compact: TypeAlias = Annotated[bool, typer.Option("--compact", help="JSON on one
 RulesFile: TypeAlias = Annotated[
     Path | None, typer.Option("--rules", metavar="FILE", help="Kernel categories: a TOML file of your own.")
 ]
+StoreFolder: TypeAlias = Annotated[
+    Path | None, typer.Option("--store", metavar="DIR", help="Folder of baselines. Default: .nsys-digest/baselines.")
+]

@@ -53,10 +53,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Entries by name and time, the oldest first, and a note on each file that is damaged."""
+    """Entries by name and time, the oldest first, and a line on each file that is damaged."""
 
     entries: tuple[Entry, ...]
-    notes: tuple[str, ...]
+    damaged: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Picked:
     runs: tuple[Run, ...]
     entries: tuple[Entry, ...]
     notes: tuple[str, ...]
+    damaged: tuple[str, ...]
 
 
 class Store:
@@ -138,7 +139,7 @@ class Store:
         """Return what is kept, under one name or all; what is damaged is noted and left out."""
         folders = [self.folder / _folder_name(name)] if name is not None else self._folders()
         found: list[Entry] = []
-        notes: list[str] = []
+        damaged: list[str] = []
         for folder in folders:
             for path in sorted(folder.glob("*.json")):
                 try:
@@ -146,10 +147,10 @@ class Store:
                 except FileNotFoundError:
                     continue  # dropped by another writer since it was listed
                 except (OSError, ValueError, KeyError, TypeError, DigestInvalid, RecursionError) as error:
-                    notes.append(
+                    damaged.append(
                         f"{path}: this is no baseline ({_reason(error)}); it is left out, delete it or save it anew"
                     )
-        return Listing(tuple(found), tuple(notes))
+        return Listing(tuple(found), tuple(damaged))
 
     def pick(self, spelling: str, like: Side | None = None) -> Picked:
         """Return the runs of ``@NAME`` (the last one saved) or ``@NAME:N`` (the last N), of the GPUs of ``like``.
@@ -169,14 +170,13 @@ class Store:
         if not fitting:
             raise BaselineMissing(self._missing(name, wanted, listing))
         chosen = tuple(fitting[-count:])
-        notes = list(listing.notes)
-        if len(chosen) < count:
-            notes.append(f"{spelling} has {len(chosen)} runs and not {count}")
-        return Picked(tuple(Run(f"@{name} {_called(entry)}", entry.digest) for entry in chosen), chosen, tuple(notes))
+        few = (f"{spelling} has {len(chosen)} runs and not {count}",) if len(chosen) < count else ()
+        runs = tuple(Run(f"@{name} {_called(entry)}", entry.digest) for entry in chosen)
+        return Picked(runs, chosen, few, listing.damaged)
 
     def _missing(self, name: str, gpu: str | None, listing: Listing) -> str:
         saving = f"save one with: nsys-digest baseline save {name} TRACE --store {self.folder}"
-        damaged = f", {len(listing.notes)} damaged" if listing.notes else ""
+        damaged = f", {len(listing.damaged)} damaged" if listing.damaged else ""
         if listing.entries:
             others = ", ".join(sorted({entry.gpu or "no GPU" for entry in listing.entries}))
             return f"{self.folder}: baseline {name} has no run on {gpu}, only on {others}{damaged}; {saving}"

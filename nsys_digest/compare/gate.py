@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 from nsys_digest import __version__
 from nsys_digest.compare.figures import names, select
 from nsys_digest.compare.noise import Finding, Trial, can_find, exceeds, judge, repeats_needed, shift
+from nsys_digest.compare.ordinals import documents
 from nsys_digest.compare.paths import Path, path_text
 from nsys_digest.compare.policy import SECTIONS, Policy, Presence, Rule
-from nsys_digest.compare.quantity import shown, shown_change, shown_share
+from nsys_digest.compare.quantity import shown, shown_change, shown_limit, shown_share
 from nsys_digest.compare.side import Side
 from nsys_digest.compare.unlike import Difference, Likeness, likeness, unlike_repeats
 from nsys_digest.compare.verdict import CheckResult, Kind, NoiseReport, Outcome, Verdict, overall
@@ -50,12 +51,11 @@ def check_sides(
     _check_baseline(policy, base)
     _check_repeats(head, base, policy.noise.min_repeats if min_repeats is None else min_repeats)
     found = _likeness(head, base, tuple(allow_unlike))
-    documents = _Sides(
-        tuple(digest.to_dict() for digest in head.digests),
-        None if base is None else tuple(digest.to_dict() for digest in base.digests),
-    )
-    compared = [item for rule in policy.rules for item in _rule_outcomes(rule, documents, policy)]
-    outcomes = (*_decided(compared, policy), *(_presence(presence, head, documents) for presence in policy.presences))
+    after, noted = documents(head, head.runs[0].digest)
+    before, noted_too = (None, ()) if base is None else documents(base, head.runs[0].digest)
+    sides = _Sides(after, before)
+    compared = [item for rule in policy.rules for item in _rule_outcomes(rule, sides, policy)]
+    outcomes = (*_decided(compared, policy), *(_presence(presence, head, sides) for presence in policy.presences))
     return CheckResult(
         verdict=overall(outcomes),
         head=tuple(run.source for run in head.runs),
@@ -65,7 +65,7 @@ def check_sides(
         noise=_noise_report(outcomes, head, base, policy),
         allowed_unlike=found.allowed,
         unknown_unlike=found.unknown,
-        notes=tuple(notes),
+        notes=(*notes, *noted, *noted_too),
         tool_version=__version__,
     )
 
@@ -193,8 +193,8 @@ def _allowed(rule: Rule, effect: float) -> str:
     relative = max(rule.relative or 0.0, effect)
     parts = [f"{sign}{100 * relative:.3g} %"] if relative or rule.absolute is None else []
     if rule.absolute is not None:
-        parts.append(f"{sign}{shown(rule.absolute, rule.unit)}")
-    return " and ".join(parts)
+        parts.append(f"{sign}{shown_limit(rule.absolute, rule.unit)}")
+    return " or ".join(parts)
 
 
 def _budget(seen: Outcome, limit: float) -> Outcome:
@@ -204,7 +204,7 @@ def _budget(seen: Outcome, limit: float) -> Outcome:
     slack = 1e-9 * abs(limit)
     over = seen.head > limit + slack if seen.kind == "max" else seen.head < limit - slack
     sign = "at most" if seen.kind == "max" else "at least"
-    allowed = f"{sign} {shown(limit, seen.unit)}"
+    allowed = f"{sign} {shown_limit(limit, seen.unit)}"
     reason = f"{seen.figure} is {shown(seen.head, seen.unit)}, {allowed} is allowed"
     return replace(seen, verdict="fail" if over else "pass", allowed=allowed, reason=reason)
 
@@ -252,11 +252,13 @@ def _tested(outcome: Outcome, trial: Trial, finding: Finding, confidence: float)
 def _told(outcome: Outcome, trial: Trial) -> str:
     """Say what changed from what to what, and what is allowed."""
     assert outcome.unit is not None
+    if not outcome.change and outcome.base == outcome.head:
+        return f"{outcome.figure} is {shown(outcome.head, outcome.unit)}, as before"
     change = shown_change(outcome.change, outcome.unit)
     share = f" ({shown_share(outcome.change_ratio)})" if outcome.change_ratio is not None else ""
     sides = f"from {shown(outcome.base, outcome.unit)} to {shown(outcome.head, outcome.unit)}"
     floor = max(abs(outcome.base or 0.0), abs(outcome.head or 0.0)) < trial.floor
-    allowed = f"nothing below {shown(trial.floor, outcome.unit)} counts" if floor else f"{outcome.allowed} is allowed"
+    allowed = f"nothing below {shown_limit(trial.floor, outcome.unit)} counts" if floor else f"up to {outcome.allowed} is allowed"
     return f"{outcome.figure} changed by {change}{share} {sides}, {allowed}"
 
 

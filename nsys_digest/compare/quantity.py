@@ -83,6 +83,13 @@ def shown(value: float | None, unit: str) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 
+def shown_limit(value: float, unit: str) -> str:
+    """Write a limit for people: as a value, without zeros that nobody wrote."""
+    number, _, suffix = shown(value, unit).partition(" ")
+    whole = number.rstrip("0").rstrip(".") if "." in number else number
+    return f"{whole} {suffix}".rstrip()
+
+
 def shown_change(value: float | None, unit: str) -> str:
     """Write a difference for people, with its sign."""
     if value is None:

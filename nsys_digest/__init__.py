@@ -13,6 +13,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nsys_digest.checking import check
+    from nsys_digest.compare.verdict import CheckResult
     from nsys_digest.comparison import diff, load, load_side
     from nsys_digest.errors import (
         BaselineMissing,
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CheckResult": "compare.verdict",
     "Digest": "model",
+    "check": "checking",
     "classify": "pipeline",
     "diff": "comparison",
     "inspect": "pipeline",
@@ -71,6 +75,7 @@ __all__ = [
     "BaselineMissing",
     "CapturesUnlike",
     "CheckFailed",
+    "CheckResult",
     "Digest",
     "DigestError",
     "DigestInvalid",
@@ -85,6 +90,7 @@ __all__ = [
     "UsageInvalid",
     "ValueUnreadable",
     "__version__",
+    "check",
     "classify",
     "diff",
     "inspect",

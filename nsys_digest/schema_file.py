@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import Final
 
-DOCUMENTS: Final = ("digest", "diff")
+DOCUMENTS: Final = ("digest", "diff", "check")
 """The documents that have a schema, each in a file of that name."""
 
 

@@ -13,12 +13,13 @@ class Document(StrEnum):
 
     digest = "digest"
     diff = "diff"
+    check = "check"
 
 
 def command(
     of: Annotated[Document, typer.Option("--of", help="The document of which command.")] = Document.digest,
 ) -> None:
-    """Print the JSON Schema (draft 2020-12) of a document: of the digest, or of a comparison."""
+    """Print the JSON Schema (draft 2020-12) of a document: of the digest, of a comparison, or of a check."""
     from nsys_digest.cli.output import write
     from nsys_digest.schema_file import schema_text
 

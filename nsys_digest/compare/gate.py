@@ -257,14 +257,15 @@ def _told(outcome: Outcome, trial: Trial) -> str:
     change = shown_change(outcome.change, outcome.unit)
     share = f" ({shown_share(outcome.change_ratio)})" if outcome.change_ratio is not None else ""
     sides = f"from {shown(outcome.base, outcome.unit)} to {shown(outcome.head, outcome.unit)}"
-    floor = max(abs(outcome.base or 0.0), abs(outcome.head or 0.0)) < trial.floor
-    allowed = f"nothing below {shown_limit(trial.floor, outcome.unit)} counts" if floor else f"up to {outcome.allowed} is allowed"
+    allowed = f"up to {outcome.allowed} is allowed"
+    if max(abs(outcome.base or 0.0), abs(outcome.head or 0.0)) < trial.floor:
+        allowed = f"nothing below {shown_limit(trial.floor, outcome.unit)} counts"
     return f"{outcome.figure} changed by {change}{share} {sides}, {allowed}"
 
 
 def _presence(presence: Presence, head: Side, sides: _Sides) -> Outcome:
     kind: Kind = "require" if presence.required else "forbid"
-    figure = f"{presence.kind} {presence.text}"
+    figure = f"{kind} {presence.kind} {presence.text}"
     outcome = Outcome(kind, "pass", presence.number, presence.line, figure, None, "", "", presence.why)
     section = SECTIONS[presence.kind]
     if section == "warnings":
@@ -280,7 +281,7 @@ def _presence(presence: Presence, head: Side, sides: _Sides) -> Outcome:
     allowed = "in every run" if presence.required else "in no run"
     failed = runs < of if presence.required else runs > 0
     where = f"in {runs} of {of} runs" if of > 1 else "there" if runs else "not there"
-    reason = f"{figure} is {where}, and {'required' if presence.required else 'forbidden'}"
+    reason = f"{presence.kind} {presence.text} is {where}, and {'required' if presence.required else 'forbidden'}"
     return replace(outcome, verdict="fail" if failed else "pass", allowed=allowed, reason=reason)
 
 

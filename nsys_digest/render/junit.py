@@ -55,7 +55,7 @@ def _properties(result: CheckResult) -> list[tuple[str, str]]:
 
 def _case(suite: ET.Element, outcome: Outcome) -> None:
     kind = "" if outcome.kind in {"change", "require", "forbid"} else f" {outcome.kind}"
-    name = f"{outcome.kind} {outcome.figure}" if outcome.unit is None else f"{outcome.figure}{kind}"
+    name = f"{outcome.figure}{kind}"
     classname = f"nsys-digest.{outcome.figure.partition('.')[0] if outcome.unit is not None else outcome.kind}"
     case = ET.SubElement(suite, "testcase", {"name": one_line(name), "classname": one_line(classname), "time": "0"})
     element = _ELEMENTS.get(outcome.verdict)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from math import comb, sqrt
 from statistics import NormalDist
@@ -89,15 +90,20 @@ def judge(trials: Sequence[Trial], confidence: float) -> list[Finding]:
         return []
     base_runs, head_runs = len(trials[0].base), len(trials[0].head)
     rows = _arrangements(base_runs + head_runs, head_runs)
-    scores = np.vstack([_scores(trial, rows) for trial in trials])
+    bad = [exceeds(trial) for trial in trials]
+    scores = np.vstack([_rank_scores(trial, rows) for trial in trials])
+    scores[np.logical_not(bad), 0] = -np.inf
+    least = min((own[0] for own, seen in zip(scores, bad, strict=True) if seen), default=np.inf)
+    for trial, own in zip(trials, scores, strict=True):
+        _drop_allowed(trial, rows, own, least)
     adjusted = _step_down(scores)
     return [
         Finding(
             change=shift(trial.base, trial.head),
-            exceeds=bool(np.isfinite(own[0])),
+            exceeds=bad[at],
             p_value=_share(own, own[0]),
             p_adjusted=float(adjusted[at]),
-            p_least=_share(scores.max(axis=0), own.max()),
+            p_least=min(_share(scores.max(axis=0), own.max()), float(adjusted[at])) if bad[at] else 1.0,
             interval=_interval(trial, confidence),
         )
         for at, (trial, own) in enumerate(zip(trials, scores, strict=True))
@@ -106,10 +112,10 @@ def judge(trials: Sequence[Trial], confidence: float) -> list[Finding]:
 
 def exceeds(trial: Trial) -> bool:
     """Tell whether the change is bad and more than allowed, whatever the noise."""
-    own = _scores(trial, np.arange(len(trial.base), len(trial.base) + len(trial.head))[np.newaxis], by_rank=False)
-    return bool(np.isfinite(own[0]))
+    return bool(_is_bad(trial, np.array([trial.base], float), np.array([trial.head], float))[0])
 
 
+@lru_cache(maxsize=4)
 def _arrangements(runs: int, head_runs: int) -> NDArray[np.intp]:
     """Return which runs are HEAD in each arrangement, one a row; the first is the real one: the last runs."""
     real = np.arange(runs - head_runs, runs)
@@ -120,25 +126,38 @@ def _arrangements(runs: int, head_runs: int) -> NDArray[np.intp]:
     return np.vstack([real, np.sort(draw[:, :head_runs], axis=1)])
 
 
-def _scores(trial: Trial, rows: NDArray[np.intp], *, by_rank: bool = True) -> Floats:
-    """Return how bad each arrangement looks: its rank sum less the mean of all, or -inf where it is allowed."""
+def _rank_scores(trial: Trial, rows: NDArray[np.intp]) -> Floats:
+    """Return how bad each arrangement looks by its rank sum, less the mean of all."""
+    ranks = _ranks(np.array((*trial.base, *trial.head), dtype=np.float64))
+    sums: Floats = ranks[rows].sum(axis=1) - rows.shape[1] * (len(ranks) + 1) / 2
+    return {"up": sums, "down": -sums, "either": np.abs(sums)}[trial.bad]
+
+
+def _drop_allowed(trial: Trial, rows: NDArray[np.intp], scores: Floats, least: float) -> None:
+    """Put -inf for the arrangements that are allowed, and for those with a score below the least that counts."""
     values = np.array((*trial.base, *trial.head), dtype=np.float64)
-    in_head = np.zeros((len(rows), len(values)), dtype=bool)
-    np.put_along_axis(in_head, rows, values=True, axis=1)
-    head = values[rows]
-    base = np.broadcast_to(values, in_head.shape)[~in_head].reshape(len(rows), -1)
-    change = np.median((head[:, :, np.newaxis] - base[:, np.newaxis, :]).reshape(len(rows), -1), axis=1)
-    middle = np.median(base, axis=1), np.median(head, axis=1)
-    size = np.maximum(np.abs(middle[0]), np.abs(middle[1]))
+    looked_at = np.flatnonzero(scores >= least)
+    scores[scores < least] = -np.inf
+    if not len(looked_at):
+        return
+    in_head = np.zeros((len(looked_at), len(values)), dtype=bool)
+    np.put_along_axis(in_head, rows[looked_at], values=True, axis=1)
+    base = np.broadcast_to(values, in_head.shape)[~in_head].reshape(len(looked_at), len(trial.base))
+    allowed = ~_is_bad(trial, base, values[rows[looked_at]])
+    scores[looked_at[allowed]] = -np.inf
+
+
+def _is_bad(trial: Trial, base: Floats, head: Floats) -> NDArray[np.bool_]:
+    """Tell of each arrangement, one a row, whether its change is bad and more than allowed."""
+    differences = head[:, :, np.newaxis] - base[:, np.newaxis, :]
+    change = np.median(differences.reshape(len(head), -1), axis=1)
+    middle = np.median(base, axis=1)
+    size = np.maximum(np.abs(middle), np.abs(np.median(head, axis=1)))
     badness = {"up": change, "down": -change, "either": np.abs(change)}[trial.bad]
     slack = _SLACK * size
-    bad = badness > np.maximum(trial.relative * np.abs(middle[0]), trial.absolute) + slack
-    bad &= (badness > 0) & (size >= trial.floor - slack)
-    if not by_rank:
-        return np.where(bad, 0.0, -np.inf)
-    sums = _ranks(values)[rows].sum(axis=1) - rows.shape[1] * (len(values) + 1) / 2
-    score = {"up": sums, "down": -sums, "either": np.abs(sums)}[trial.bad]
-    return np.where(bad, score, -np.inf)
+    more = badness > np.maximum(trial.relative * np.abs(middle), trial.absolute) + slack
+    found: NDArray[np.bool_] = more & (badness > 0) & (size >= trial.floor - slack)
+    return found
 
 
 def _ranks(values: Floats) -> Floats:
@@ -171,6 +190,7 @@ def _interval(trial: Trial, confidence: float) -> tuple[float, float] | None:
     return None if cut is None else (float(differences[cut]), float(differences[-1 - cut]))
 
 
+@lru_cache(maxsize=16)
 def _cut(base_runs: int, head_runs: int, tail: float) -> int | None:
     """Return the most differences that may be cut off an end, less one; None where none may."""
     if base_runs + head_runs > _EXACT_RUNS:

@@ -99,7 +99,7 @@ def _warnings(found: Diff) -> Iterator[Warn]:
 def _blocks(found: Diff, top: int, threshold: Threshold) -> Iterator[Block]:
     devices = found.tables["devices"]
     one_device = devices is not None and len((*devices.rows, *devices.appeared, *devices.vanished)) == 1
-    if found.span is not None:
+    if found.span is not None and any(term.change_ns for term in found.span.terms):
         yield _account("Where the change of the span comes from", found.span, top, threshold)
     if len(found.devices) > 1:
         for device in found.devices:
@@ -118,7 +118,15 @@ def _blocks(found: Diff, top: int, threshold: Threshold) -> Iterator[Block]:
             table = _without_device(table)
         elif layout.by_device:
             layout = replace(layout, title=f"{layout.title}, by device")
+        if name.startswith("dispatch_"):
+            table = replace(table, rows=_without_twins(table.rows))
         yield from _table(layout, table, top, threshold)
+
+
+def _without_twins(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Leave out a padded size that is the only one of its mode: its figures are those of the mode."""
+    modes = {row.name: row.figures for row in rows}
+    return tuple(row for row in rows if row.figures != modes.get(row.name.rpartition("/")[0]))
 
 
 def _account(title: str, account: Account, top: int, threshold: Threshold) -> Block:

@@ -180,7 +180,7 @@ class Store:
         if listing.entries:
             others = ", ".join(sorted({entry.gpu or "no GPU" for entry in listing.entries}))
             return f"{self.folder}: baseline {name} has no run on {gpu}, only on {others}{damaged}; {saving}"
-        known = sorted(unquote(folder.name) for folder in self._folders())
+        known = sorted(map(_name_of, self._folders()))
         there = f", there is {', '.join(known[:5])}" if known else ""
         return f"{self.folder}: there is no baseline {name}{damaged}{there}; {saving}"
 
@@ -212,6 +212,10 @@ def _folder_name(name: str) -> str:
     return folder
 
 
+def _name_of(folder: Path) -> str:
+    return unquote(folder.name, errors="surrogatepass")
+
+
 def _entry(path: Path) -> Entry:
     """Read a kept run; raises what reading JSON and digests raises."""
     document = json.loads(path.read_text(encoding="utf-8"))
@@ -220,7 +224,7 @@ def _entry(path: Path) -> Entry:
     commit, gpu, saved_at = document["commit"], document["gpu"], document["saved_at"]
     if not all(value is None or isinstance(value, str) for value in (commit, gpu)) or not isinstance(saved_at, str):
         raise ValueError("its commit, gpu or time is no text")
-    return Entry(unquote(path.parent.name), path, saved_at, commit, gpu, Digest.from_dict(document["digest"]))
+    return Entry(_name_of(path.parent), path, saved_at, commit, gpu, Digest.from_dict(document["digest"]))
 
 
 def _reason(error: Exception) -> str:

@@ -1,6 +1,6 @@
 r"""Paths of figures as a policy writes them: segments between dots, with globs over names.
 
-A bare segment holds letters, digits and ``_ - / : #``, and the globs ``*`` (any text) and ``?`` (one character). In
+A bare segment holds letters, digits and ``_ - / : # =``, and the globs ``*`` (any text) and ``?`` (one character). In
 double quotes any text may stand, with the escapes of a TOML basic string, the globs, and ``\*`` and ``\?`` for those
 characters themselves. In single quotes every character stands for itself.
 """
@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 Path: TypeAlias = tuple[str, ...]
 """The path of one figure: the keys that lead to it."""
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_\-/:#*?]+")
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_\-/:#]+")
+_BARE: Final = re.compile(r"[A-Za-z0-9_\-/:#=*?]+")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_\-/:#=]+")
 _ESCAPES: Final = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b", '"': '"', "\\": "\\"}
 _CODE_POINTS: Final = {"x": 2, "u": 4, "U": 8}
 _ANY: Final = object()

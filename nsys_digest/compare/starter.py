@@ -121,7 +121,9 @@ def _presences(document: Json) -> Iterator[str]:
 
 
 def _glob_free(name: str) -> str:
-    return "".join(f"\\{char}" if char in "*?\\" else char for char in name)
+    """Return a name as a glob that means it; half a surrogate pair, which no TOML can hold, as any character."""
+    spelled = (f"\\{char}" if char in "*?\\" else "?" if "\ud800" <= char <= "\udfff" else char for char in name)
+    return "".join(spelled)
 
 
 def _comment(text: str) -> str:

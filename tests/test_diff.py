@@ -394,6 +394,8 @@ def damage(change: Callable[[dict[str, Any]], object]) -> str:
         (damage(lambda d: d.update(kernel_count=True)), "digest.kernel_count is bool"),
         (damage(lambda d: d.update(gpu_busy_union_s=float("inf"))), "OverflowError"),
         (damage(lambda d: d["devices"][0]["sum_s"].pop("graph")), "KeyError: 'graph'"),
+        (damage(lambda d: d.update(gpu_busy_union_s=[1])), "list where seconds should be"),
+        (damage(lambda d: d["launch"]["graphs"]["api"].update(max_s="x" * 100)), "str where seconds should be"),
         (damage(lambda d: d["launch"]["by_api"].update(x=None)), "digest.launch.by_api.x is NoneType"),
         (damage(lambda d: d["memory"]["copies"][0]["gbps"].update(p50=float("nan"))), "gbps.p50 is float"),
         (damage(lambda d: d["categories"]["gemm"].update(count=1.5)), "digest.categories.gemm.count is float"),

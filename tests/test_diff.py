@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -411,6 +412,13 @@ def test_a_damaged_digest_is_one_line(text: str, part: str, tmp_path: Path) -> N
     assert part in line
 
 
+def test_a_digest_that_contradicts_itself_has_no_account(golden: dict[str, Digest]) -> None:
+    odd = replace(golden["serve"], gpu_busy_union_ns=None, devices=(replace(golden["serve"].devices[0], busy_ns=None),))
+    found = diff(Side((Run("a", golden["serve"]),)), Side((Run("b", odd),)), allow_unlike=UNLIKE_CODES)
+    assert (found.span, found.devices) == (None, ())
+    assert json.loads(found.to_json())["span"] is None
+
+
 def test_files_that_are_neither(tmp_path: Path) -> None:
     binary = tmp_path / "x.json"
     binary.write_bytes(b'{"file": "\xff\xfe"}')
@@ -441,6 +449,19 @@ def test_hostile_names_stay_names(tmp_path: Path) -> None:
             assert "@everyone" not in out.replace("`@everyone [l](u)`", "")
     rows = json.loads(call("diff", *paths, "-f", "json").out)["tables"]["kernels"]["rows"]
     assert {row["name"] for row in rows} == set(names)
+
+
+def test_every_key_of_the_document_is_told() -> None:
+    page = (ROOT / "docs" / "diff.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`([^`\n]+)`", page))
+    schema = nsys_digest.json_schema("diff")
+    assert set(schema["properties"]) <= told
+    for part in ("table", "row", "family", "account", "device_account", "term", "headline", "side"):
+        keys = set(schema["$defs"][part]["properties"]) - {"base", "head", "change", "ratio"}
+        assert keys <= told, part
+    assert set(schema["properties"]["tables"]["properties"]) <= told
+    codes = re.findall(r"^\| `([a-z-]+)` \|", page.partition("## Unlike captures")[2].partition("## ")[0], re.MULTILINE)
+    assert codes == list(UNLIKE_CODES)
 
 
 def test_the_base_alone(tmp_path: Path) -> None:

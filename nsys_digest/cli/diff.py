@@ -47,9 +47,9 @@ def command(
         ),
     ] = "0s",
     allow_unlike: Annotated[
-        str,
+        str | None,
         typer.Option("--allow-unlike", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
-    ] = "",
+    ] = None,
     steps: Annotated[
         str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
     ] = None,
@@ -66,7 +66,7 @@ def command(
     from nsys_digest.comparison import diff
 
     threshold = read_threshold(min_change)
-    reasons = [reason.strip() for reason in allow_unlike.split(",") if reason.strip()]
+    reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
     options = {"rules": rules, "steps": steps}
     check_reasons(reasons)
     found = diff(read_side(of_base, **options), read_side(of_head, **options), allow_unlike=reasons, rules=rules)

@@ -95,7 +95,7 @@ class DeviceAccount:
 
 def active(digest: Digest) -> tuple[Device, ...]:
     """Return the devices that did work, in the order of the digest."""
-    return tuple(device for device in digest.devices if device.span_ns is not None)
+    return tuple(device for device in digest.devices if device.idle_ns is not None)
 
 
 def paired(base: Digest, head: Digest) -> tuple[tuple[int, int], ...]:
@@ -122,6 +122,8 @@ def whole_account(base: Digest, head: Digest) -> Account | None:
     the work of its side; with several devices the digest has causes of each device only.
     """
     if base.gpu_activity_span_ns is None or head.gpu_activity_span_ns is None:
+        return None
+    if base.gpu_busy_union_ns is None or head.gpu_busy_union_ns is None:
         return None
     kernels = [_categories(digest) for digest in (base, head)]
     idle = [_whole_idle(digest) for digest in (base, head)]

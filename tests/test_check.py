@@ -254,6 +254,15 @@ def test_too_few_repeats_are_an_error() -> None:
         check(one(), None, policy)
 
 
+def test_a_run_given_twice_is_no_repeat() -> None:
+    doubled = Side(spans([1.2]).runs * 3)
+    result = check(doubled, Side(spans([1.0], "b").runs * 3), span_rule('max_change = "5%"'))
+    assert (result.noise.known, len(result.head), len(result.base)) == (False, 1, 1)
+    assert result.notes[0] == "run0 is the same run as run0, and counts once"
+    with pytest.raises(MissingData):
+        check(doubled, None, span_rule('max = "5s"'), min_repeats=3)
+
+
 def test_failures_go_before_what_is_missing() -> None:
     policy = span_rule('max = "1ms"') + nvtx_rule("error", "nvtx.nothing.union_s")
     result = check(one(), one(), policy)

@@ -14,7 +14,7 @@ from nsys_digest.compare.ordinals import documents
 from nsys_digest.compare.paths import Path, path_text
 from nsys_digest.compare.policy import SECTIONS, Policy, Presence, Rule
 from nsys_digest.compare.quantity import shown, shown_change, shown_limit, shown_share
-from nsys_digest.compare.side import Side
+from nsys_digest.compare.side import Run, Side
 from nsys_digest.compare.unlike import Difference, Likeness, likeness, unlike_repeats
 from nsys_digest.compare.verdict import CheckResult, Kind, NoiseReport, Outcome, Verdict, overall
 from nsys_digest.errors import CapturesUnlike, MissingData, UsageInvalid
@@ -49,6 +49,8 @@ def check_sides(
 
     """
     _check_baseline(policy, base)
+    head, twice = _distinct(head)
+    base, twice_too = (None, ()) if base is None else _distinct(base)
     _check_repeats(head, base, policy.noise.min_repeats if min_repeats is None else min_repeats)
     found = _likeness(head, base, tuple(allow_unlike))
     after, noted = documents(head, head.runs[0].digest)
@@ -65,7 +67,7 @@ def check_sides(
         noise=_noise_report(outcomes, head, base, policy),
         allowed_unlike=found.allowed,
         unknown_unlike=found.unknown,
-        notes=(*notes, *noted, *noted_too),
+        notes=(*notes, *twice, *twice_too, *noted, *noted_too),
         tool_version=__version__,
     )
 
@@ -77,6 +79,19 @@ def _check_baseline(policy: Policy, base: Side | None) -> None:
             f"{policy.source} compares ({needs[0].figure.text} has max_change), and there is no baseline; give one "
             "with --baseline, or a policy of max, min, require and forbid alone"
         )
+
+
+def _distinct(side: Side) -> tuple[Side, tuple[str, ...]]:
+    """Return a side without runs that are there twice, which are no repeats, and a note on each."""
+    runs: list[Run] = []
+    notes = []
+    for run in side.runs:
+        same = next((other for other in runs if other.digest == run.digest), None)
+        if same is None:
+            runs.append(run)
+        else:
+            notes.append(f"{run.source} is the same run as {same.source}, and counts once")
+    return Side(tuple(runs)), tuple(notes)
 
 
 def _check_repeats(head: Side, base: Side | None, fewest: int) -> None:
@@ -159,6 +174,7 @@ def _figure_outcomes(
         effect = policy.noise.min_effect if rule.min_effect is None else rule.min_effect
         base_values, head_values = _numbers(before), _numbers(after)
         change = shift(base_values, head_values)
+        change = round(change, 10) if rule.unit == "s" else change
         ratio = change / abs(seen.base) if seen.base else None
         trial = Trial(
             base_values, head_values, rule.bad, max(rule.relative or 0.0, effect), rule.absolute or 0.0, rule.floor

@@ -95,6 +95,43 @@ def test_the_account_by_hand(tmp_path: Path) -> None:
     assert found.headline["gpu_busy_ratio"].pair.base == 210 / 220
 
 
+def decode(path: Path, *, wait: int = 0, kernel: int = 3_000, graph: bool = True) -> Path:
+    """Draw ten steps of 10 us: a launch call at 0-500, a wait, and 3 us of work as one graph or as six kernels."""
+    builder = TraceBuilder().gpu(0, "NVIDIA H100").process(1, "python3").session(200_000)
+    at, correlation = 0, 0
+    for _ in range(10):
+        if wait:
+            builder.api("cudaDeviceSynchronize", at, at + wait, correlation=900 + correlation)
+            at += wait
+        for part in range(1 if graph else 6):
+            correlation += 1
+            name, start = ("cudaGraphLaunch" if graph else "cudaLaunchKernel"), at + 1_000 * part
+            builder.api(name, start, start + 500, correlation=correlation)
+            if graph:
+                builder.graph(start + 600, start + 600 + kernel, correlation=correlation)
+            else:
+                builder.kernel(start + 600, start + 600 + kernel // 6, name="decode", correlation=correlation)
+        at += 10_000
+    return builder.write(path)
+
+
+@pytest.mark.parametrize(
+    ("planted", "first", "said"),
+    [
+        # nine of ten waits of 4 us lie between the first and the last work
+        ({"wait": 4_000}, ("idle sync", 36_000), "idle in synchronise +36.00 µs"),
+        ({"kernel": 5_000}, ("graphs", 20_000), "graphs +20.00 µs"),
+        ({"graph": False}, ("kernels other", 30_000), "other kernels +30.00 µs"),
+    ],
+)
+def test_a_planted_change_is_named(planted: dict[str, Any], first: tuple[str, int], said: str, tmp_path: Path) -> None:
+    paths = decode(tmp_path / "base.sqlite"), decode(tmp_path / "head.sqlite", **planted)
+    found = diff(*paths)
+    assert found.span is not None
+    assert first in [(term.name, term.change_ns) for term in found.span.terms[:2]]
+    assert said in " ".join(call("diff", *paths, "-f", "text").out.split())
+
+
 def test_the_account_of_two_devices_by_hand(tmp_path: Path) -> None:
     """Device 0 works 0-100 and device 1 50-250; in HEAD device 1 works 150-250.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from nsys_digest.compare.rename import renamed_calls, renamed_kernels
@@ -60,6 +62,38 @@ def test_the_number_of_launches_tells_several_apart() -> None:
         "gemm_64x64_nn": ("gemm_256x64_nn", why),
         "gemm_64x128_nn": ("gemm_128x64_nn", why),
     }
+
+
+def partners(old: dict[str, int], fresh: dict[str, int]) -> set[tuple[str, str]]:
+    """Return the pairs within 5 % of which neither has another partner, by trying all."""
+
+    def like(base: str, head: str) -> bool:
+        return 20 * max(old[base], fresh[head]) <= 21 * min(old[base], fresh[head])
+
+    return {
+        (base, head)
+        for base in old
+        for head in fresh
+        if like(base, head)
+        and sum(like(base, other) for other in fresh) == 1
+        and sum(like(other, head) for other in old) == 1
+    }
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_partners_are_those_that_trying_all_finds(seed: int) -> None:
+    random = Random(seed)
+    old = {f"gemm_{index}": random.randint(1, 400) for index in range(random.randint(2, 25))}
+    fresh = {f"gemm_{100 + index}": random.randint(1, 400) for index in range(random.randint(2, 25))}
+    found = renamed_kernels(old, fresh, lambda _: "gemm")
+    assert {(pair.base, pair.head) for pair in found.renamed} == partners(old, fresh)
+
+
+def test_thousands_of_alike_names() -> None:
+    old = {f"triton_poi_fused_{index}": 7 for index in range(20_000)}
+    fresh = {f"triton_poi_fused_{50_000 + index}": 7 for index in range(20_000)}
+    found = renamed_kernels(old, fresh, lambda _: "elementwise")
+    assert (found.renamed, len(found.families[0].base)) == ((), 20_000)
 
 
 def test_ambiguous_names_are_a_family() -> None:

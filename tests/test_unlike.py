@@ -10,7 +10,7 @@ import pytest
 from nsys_digest import CapturesUnlike, Digest, UsageInvalid, load, load_side
 from nsys_digest.compare.side import Run, Side
 from nsys_digest.compare.unlike import UNLIKE_CODES, likeness, unknown_facts, unlike, unlike_repeats
-from nsys_digest.parts import Warn
+from nsys_digest.parts import CountTotal, Warn
 from support import ROOT
 
 
@@ -84,6 +84,13 @@ def test_a_graph_mode_that_the_trace_does_not_name_is_read_from_its_rows(digest:
     graphs = replace(unnamed, devices=(replace(device, count=dict(device.count) | {"graph": 3}),))
     (difference,) = unlike(side(graphs), side(nodes))
     assert (difference.code, difference.base, difference.head) == ("graph-mode", "graph", "node")
+
+
+def test_a_graph_mode_matters_where_graphs_were_launched(digest: Digest) -> None:
+    unnamed = replace(digest, capture=replace(digest.capture, graph_trace_mode=None))
+    assert unknown_facts(side(unnamed), side(unnamed)) == ()
+    launching = replace(unnamed, api=dict(digest.api) | {"cudaGraphLaunch_v10000": CountTotal(1, 5)})
+    assert [unknown.code for unknown in unknown_facts(side(unnamed), side(launching))] == ["graph-mode"]
 
 
 def test_a_reason_that_does_not_exist(digest: Digest) -> None:

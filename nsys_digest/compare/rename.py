@@ -8,13 +8,14 @@ launches.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-LIKE_COUNT: Final = 1.05
-"""Launches of names that only their number tells apart differ by no more than this factor."""
+LIKE_COUNT: Final = (21, 20)
+"""Launches of names that only their number tells apart differ by no more than this factor: 5 %."""
 LIKELY_COUNT: Final = 2.0
 """Launches of names that differ in tile sizes or other numbers differ by no more than this factor."""
 
@@ -159,21 +160,34 @@ def _pairs(
         (base, before), (head, after) = *old.items(), *fresh.items()
         alone = level.within is None or _alike(before, after, level.within)
         return [(base, head, "")] if alone else []
-    categories = {name: category(name) for name in (*old, *fresh)}
-    partners = {
-        base: [
-            head
-            for head, after in fresh.items()
-            if categories[base] == categories[head] and _alike(before, after, LIKE_COUNT)
-        ]
-        for base, before in old.items()
-    }
-    wanted = [head for heads in partners.values() for head in heads]
+    sides: list[defaultdict[str, dict[str, int]]] = [defaultdict(dict), defaultdict(dict)]
+    for names, by_category in zip((old, fresh), sides, strict=True):
+        for name, count in names.items():
+            by_category[category(name)][name] = count
+    how = "; of several the one with as many launches"
     return [
-        (base, heads[0], "; of several the one with as many launches")
-        for base, heads in partners.items()
-        if len(heads) == 1 and wanted.count(heads[0]) == 1
+        (base, head, how)
+        for kind, names in sides[0].items()
+        for base, head in _only_partners(names, sides[1].get(kind, {}))
     ]
+
+
+def _only_partners(old: Mapping[str, int], fresh: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs with about as many launches in which neither has another partner; sorted, so never n times m."""
+    bases, heads = (sorted(names, key=names.__getitem__) for names in (old, fresh))
+    base_counts, head_counts = ([names[name] for name in order] for names, order in ((old, bases), (fresh, heads)))
+    for base, before in zip(bases, base_counts, strict=True):
+        first, after = _like(head_counts, before)
+        if after - first == 1:
+            low, high = _like(base_counts, head_counts[first])
+            if high - low == 1:
+                yield base, heads[first]
+
+
+def _like(counts: Sequence[int], count: int) -> tuple[int, int]:
+    """Return where, in sorted counts, those begin and end that are within the factor of a count."""
+    most, least = LIKE_COUNT
+    return bisect_left(counts, -(-count * least // most)), bisect_right(counts, count * most // least)
 
 
 def _alike(before: int, after: int, factor: float) -> bool:

@@ -10,6 +10,7 @@ from nsys_digest.compare.side import Run, Side
 from nsys_digest.errors import CapturesUnlike, UsageInvalid
 from nsys_digest.model import Digest
 from nsys_digest.parts import Device
+from nsys_digest.schema.calls import GRAPH_LAUNCH_CALLS, call_name
 
 UNLIKE_CODES: Final[Mapping[str, str]] = {
     "gpu-model": "the GPUs that did work are of other models",
@@ -79,6 +80,8 @@ def unknown_facts(base: Side, head: Side) -> tuple[Unknown, ...]:
     found = []
     for code, (what, fact) in _FACTS.items():
         silent = [run.source for run in (*base.runs, *head.runs) if fact(run.digest) is None]
+        if code == "graph-mode" and not any(_launches_graphs(run.digest) for run in (*base.runs, *head.runs)):
+            continue
         if silent:
             found.append(Unknown(code, f"{what}: unknown for {', '.join(dict.fromkeys(silent))}"))
     return tuple(found)
@@ -178,6 +181,10 @@ def _graph_mode(digest: Digest) -> str | None:
     if any(device.count.get("graph") for device in digest.devices):
         return "graph"
     return "node" if digest.graph_node_kernel_count else None
+
+
+def _launches_graphs(digest: Digest) -> bool:
+    return any(call_name(name) in GRAPH_LAUNCH_CALLS for name in digest.api)
 
 
 def _nsys_version(digest: Digest) -> str | None:

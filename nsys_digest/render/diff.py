@@ -184,6 +184,8 @@ def _table(layout: _Layout, table: Table, top: int, threshold: Threshold) -> Ite
     )
     yield Block(layout.title, (*columns, NAME), rows, "; ".join(filter(None, notes)))
     yield from _renamed(layout, table, top)
+    if layout.more == _TAILS:  # the table of totals lists them
+        return
     for rows_apart, side in ((table.appeared, "HEAD"), (table.vanished, "BASE")):
         yield _apart(layout, by, rows_apart, side, top, threshold)
 
@@ -211,11 +213,16 @@ def _change(by: str, pair: Pair) -> list[str]:
 
 def _renamed(layout: _Layout, table: Table, top: int) -> Iterator[Block]:
     by = table.by
-    columns = (*_CHANGE, *_names("in BASE", "in HEAD", "why"))
     rows = tuple(
-        (*_change(by, row.figures[by]), row.base_name or "", row.name, row.why or "") for row in table.renamed[:top]
+        line
+        for row in table.renamed[:top]
+        for line in (
+            (*_change(by, row.figures[by]), row.base_name or ""),
+            ("",) * len(_CHANGE) + (f"→ {row.name}",),
+            ("",) * len(_CHANGE) + (f"  {row.why}",),
+        )
     )
-    yield Block(f"{layout.title}: renamed", columns, rows, _more(len(table.renamed) - top))
+    yield Block(f"{layout.title}: renamed", (*_CHANGE, NAME), rows, _more(len(table.renamed) - top))
     families = tuple(
         (
             signed(int(family.figures[by].change or 0)),
@@ -227,7 +234,7 @@ def _renamed(layout: _Layout, table: Table, top: int) -> Iterator[Block]:
         for family in table.families[:top]
     )
     columns = (*numbers("change", "BASE", "HEAD", "names BASE", "HEAD"), NAME)
-    title = f"{layout.title}: names alike but for numbers (#), on one side only, which of them is which is not known"
+    title = f"{layout.title}: alike but for numbers (#), not matched one to one"
     yield Block(title, columns, families, _more(len(table.families) - top))
 
 
@@ -243,10 +250,6 @@ def _apart(layout: _Layout, by: str, rows: Sequence[Row], side: str, top: int, t
         for row in kept[:top]
     )
     return Block(f"{layout.title}: in {side} only", columns, shown, _more(len(kept) - top))
-
-
-def _names(*titles: str) -> tuple[Column, ...]:
-    return tuple(Column(title, "name") for title in titles)
 
 
 def _more(count: int) -> str:

@@ -261,6 +261,16 @@ def test_every_key_of_the_document_of_rules_is_told() -> None:
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == keys
 
 
+def test_every_key_of_the_document_of_check_is_told() -> None:
+    schema = nsys_digest.json_schema("check")
+    rows = table(section(ROOT / "docs" / "json.md", "The document of check"))
+    told = [key for cells in rows for key in SPAN.findall(cells[0])]
+    outcome = schema["$defs"]["outcome"]["properties"]
+    assert sorted(told) == sorted([*schema["properties"], *(f"outcomes[].{key}" for key in outcome)])
+    noise = next(cells[1] for cells in rows if cells[0] == "`noise`")
+    assert SPAN.findall(noise) == list(schema["properties"]["noise"]["properties"])
+
+
 def test_every_section_is_told() -> None:
     for page in ("cli.md", "metrics.md", "library.md"):
         spans = set(SPAN.findall(prose_of(ROOT / "docs" / page)))

@@ -9,13 +9,22 @@ import pytest
 
 from digests import TRACES, document, placed
 from nsys_digest.compare.gate import check_sides
-from nsys_digest.compare.policy import BUILT_IN, Policy, built_in_text, load_policy, parse_policy
+from nsys_digest.compare.policy import (
+    _RULE_KEYS,
+    BUILT_IN,
+    SECTIONS,
+    Policy,
+    built_in_text,
+    load_policy,
+    parse_policy,
+)
 from nsys_digest.compare.quantity import amount, share, shown, shown_change, shown_limit, shown_share
 from nsys_digest.compare.side import Run, Side
 from nsys_digest.compare.starter import starter_policy
 from nsys_digest.errors import PolicyInvalid
 from nsys_digest.model import Digest
 from nsys_digest.pipeline import summarize
+from support import ROOT
 
 
 def rule(text: str) -> Policy:
@@ -178,6 +187,7 @@ def test_the_built_in_policy() -> None:
     assert built_in.source == BUILT_IN
     assert tomllib.loads(built_in_text())["version"] == 1
     assert all(entry.compares for entry in built_in.rules)
+    assert f"```toml\n{built_in_text()}```" in (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("trace", sorted(TRACES.glob("*.sqlite")), ids=lambda path: path.stem)
@@ -211,3 +221,15 @@ def test_a_policy_made_from_hostile_names() -> None:
         made = parse_policy(text, "made.toml")
         assert any(entry.figure.segments[1].literal == name for entry in made.rules if len(entry.figure.segments) > 1)
         assert {outcome.verdict for outcome in check_sides(Side((run,)), Side((run,)), made).outcomes} == {"pass"}
+
+
+def test_every_key_of_a_policy_is_told() -> None:
+    told = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+    for key in (*_RULE_KEYS, *SECTIONS, "confidence", "min_effect", "min_repeats", "[[require]]", "[[forbid]]"):
+        assert f"`{key}`" in told, key
+
+
+def test_the_policy_shown_first_is_one() -> None:
+    told = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+    shown = told.partition("```toml\n")[2].partition("```")[0]
+    assert len(parse_policy(shown, "docs").rules) == 2

@@ -24,9 +24,7 @@ def command(
     head: Annotated[list[Path], typer.Argument(metavar="HEAD", help="Traces or stored digests: repeats of a run.")],
     baseline: Annotated[
         list[str] | None,
-        typer.Option(
-            "--baseline", "-b", metavar="BASE", help="Runs to compare with; @NAME:5 takes five of a store."
-        ),
+        typer.Option("--baseline", "-b", metavar="BASE", help="Runs to compare with; @NAME:5 takes five of a store."),
     ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", "-p", metavar="FILE", help="What is allowed. Default: a built-in policy.")
@@ -37,9 +35,9 @@ def command(
         int | None, typer.Option("--min-repeats", min=1, metavar="N", help="Fewest runs a side; fewer is an error.")
     ] = None,
     allow_unlike: Annotated[
-        str,
+        str | None,
         typer.Option("--allow-unlike", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
-    ] = "",
+    ] = None,
     steps: Annotated[
         str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
     ] = None,
@@ -77,7 +75,7 @@ def command(
     from nsys_digest.compare.unlike import check_reasons
 
     allowed = load_policy(policy)
-    reasons = [reason.strip() for reason in allow_unlike.split(",") if reason.strip()]
+    reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
     check_reasons(reasons)
     of_head = read_side(head, **options)
     of_base, notes = _baseline(baseline, store, of_head, options)

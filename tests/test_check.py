@@ -158,6 +158,11 @@ def test_a_rule_that_matches_nothing_is_never_a_pass(figure: str, absent: str, e
     assert not result.passed
 
 
+def test_a_name_that_is_nearly_there_is_told() -> None:
+    (outcome,) = check(one(), one(), nvtx_rule("error", "nvtx.PLE_CPU_gatherr.union_s")).outcomes
+    assert "matches nothing; did you mean PLE_CPU_gather" in outcome.reason
+
+
 def test_a_section_that_was_not_made_is_told() -> None:
     (outcome,) = check(one(), one(), nvtx_rule("error", "steps.wall.p50_s")).outcomes
     assert "--steps" in outcome.reason

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from statistics import median
 from typing import Any, TypeAlias
 
 from nsys_digest import __version__
 from nsys_digest.compare.figures import names, select
-from nsys_digest.compare.noise import Finding, Trial, can_find, exceeds, judge, repeats_needed, shift
+from nsys_digest.compare.noise import Finding, Trial, can_find, exceeds, judge, shift
 from nsys_digest.compare.ordinals import documents
 from nsys_digest.compare.paths import Path, path_text
-from nsys_digest.compare.policy import SECTIONS, Policy, Presence, Rule
+from nsys_digest.compare.policy import Policy, Rule
+from nsys_digest.compare.presence import presence_outcome
 from nsys_digest.compare.quantity import shown, shown_change, shown_limit, shown_share
-from nsys_digest.compare.side import Run, Side
+from nsys_digest.compare.repeats import check_repeats, distinct, noise_report
+from nsys_digest.compare.side import Side
 from nsys_digest.compare.unlike import Difference, Likeness, likeness, unlike_repeats
-from nsys_digest.compare.verdict import CheckResult, Kind, NoiseReport, Outcome, Verdict, overall
-from nsys_digest.errors import CapturesUnlike, MissingData, UsageInvalid
+from nsys_digest.compare.verdict import CheckResult, Outcome, Verdict, overall
+from nsys_digest.errors import CapturesUnlike, UsageInvalid
 
 Json: TypeAlias = dict[str, Any]
 Values: TypeAlias = tuple[float | None, ...]
@@ -49,22 +52,25 @@ def check_sides(
 
     """
     _check_baseline(policy, base)
-    head, twice = _distinct(head)
-    base, twice_too = (None, ()) if base is None else _distinct(base)
-    _check_repeats(head, base, policy.noise.min_repeats if min_repeats is None else min_repeats)
+    head, twice = distinct(head)
+    base, twice_too = (None, ()) if base is None else distinct(base)
+    check_repeats(head, base, policy.noise.min_repeats if min_repeats is None else min_repeats)
     found = _likeness(head, base, tuple(allow_unlike))
     after, noted = documents(head, head.runs[0].digest)
     before, noted_too = (None, ()) if base is None else documents(base, head.runs[0].digest)
     sides = _Sides(after, before)
     compared = [item for rule in policy.rules for item in _rule_outcomes(rule, sides, policy)]
-    outcomes = (*_decided(compared, policy), *(_presence(presence, head, sides) for presence in policy.presences))
+    outcomes = (
+        *_decided(compared, policy),
+        *(presence_outcome(presence, head, sides.head) for presence in policy.presences),
+    )
     return CheckResult(
         verdict=overall(outcomes),
         head=tuple(run.source for run in head.runs),
         base=() if base is None else tuple(run.source for run in base.runs),
         policy=policy.source,
         outcomes=outcomes,
-        noise=_noise_report(outcomes, head, base, policy),
+        noise=noise_report(outcomes, head, base, policy),
         allowed_unlike=found.allowed,
         unknown_unlike=found.unknown,
         notes=(*notes, *twice, *twice_too, *noted, *noted_too),
@@ -79,26 +85,6 @@ def _check_baseline(policy: Policy, base: Side | None) -> None:
             f"{policy.source} compares ({needs[0].figure.text} has max_change), and there is no baseline; give one "
             "with --baseline, or a policy of max, min, require and forbid alone"
         )
-
-
-def _distinct(side: Side) -> tuple[Side, tuple[str, ...]]:
-    """Return a side without runs that are there twice, which are no repeats, and a note on each."""
-    runs: list[Run] = []
-    notes = []
-    for run in side.runs:
-        same = next((other for other in runs if other.digest == run.digest), None)
-        if same is None:
-            runs.append(run)
-        else:
-            notes.append(f"{run.source} is the same run as {same.source}, and counts once")
-    return Side(tuple(runs)), tuple(notes)
-
-
-def _check_repeats(head: Side, base: Side | None, fewest: int) -> None:
-    counts = {"HEAD": len(head.runs)} | ({} if base is None else {"BASE": len(base.runs)})
-    few = [f"{name} has {count}" for name, count in counts.items() if count < fewest]
-    if few:
-        raise MissingData(f"at least {fewest} runs a side are asked for, and {' and '.join(few)}; record more runs")
 
 
 def _likeness(head: Side, base: Side | None, allow: tuple[str, ...]) -> Likeness:
@@ -145,9 +131,20 @@ def _nothing(rule: Rule, sides: _Sides) -> Outcome:
     if unmade:
         hint = "steps is made by --steps" if section == "steps" else "make it with --sections all"
         reason += f": the digests have no section {section}; {hint}"
+    elif near := _near(rule, sides):
+        reason += f"; did you mean {' or '.join(near)}?"
     skipped = rule.absent == "skip" or (rule.absent == "zero" and not unmade and not rule.figure.literal)
     blank = _blank(rule, rule.figure.text)
     return replace(blank, verdict="skipped" if skipped else "missing", reason=reason)
+
+
+def _near(rule: Rule, sides: _Sides) -> list[str]:
+    """Return up to three names of the section that are spelled much like the one that is not there."""
+    first, name = rule.figure.segments[0].literal, rule.figure.segments[1:2]
+    if first is None or not name or name[0].literal is None:
+        return []
+    known = dict.fromkeys(own for document in sides.head for own in names(first, document) or ())
+    return [path_text((own,)) for own in get_close_matches(name[0].literal, known, 3)]
 
 
 def _blank(rule: Rule, figure: str) -> Outcome:
@@ -277,48 +274,3 @@ def _told(outcome: Outcome, trial: Trial) -> str:
     if max(abs(outcome.base or 0.0), abs(outcome.head or 0.0)) < trial.floor:
         allowed = f"nothing below {shown_limit(trial.floor, outcome.unit)} counts"
     return f"{outcome.figure} changed by {change}{share} {sides}, {allowed}"
-
-
-def _presence(presence: Presence, head: Side, sides: _Sides) -> Outcome:
-    kind: Kind = "require" if presence.required else "forbid"
-    figure = f"{kind} {presence.kind} {presence.text}"
-    outcome = Outcome(kind, "pass", presence.number, presence.line, figure, None, "", "", presence.why)
-    section = SECTIONS[presence.kind]
-    if section == "warnings":
-        found = [tuple(warn.code for warn in digest.warnings) for digest in head.digests]
-    else:
-        listed = [names(section, document) for document in sides.head]
-        if any(own is None for own in listed):
-            reason = f"{figure}: the digests have no section {section}; make it with --sections all"
-            return replace(outcome, verdict="missing", reason=reason)
-        found = [own or () for own in listed]
-    having = [sum(map(presence.name.matches, own)) for own in found]
-    runs, of = sum(map(bool, having)), len(having)
-    allowed = "in every run" if presence.required else "in no run"
-    failed = runs < of if presence.required else runs > 0
-    where = f"in {runs} of {of} runs" if of > 1 else "there" if runs else "not there"
-    reason = f"{presence.kind} {presence.text} is {where}, and {'required' if presence.required else 'forbidden'}"
-    return replace(outcome, verdict="fail" if failed else "pass", allowed=allowed, reason=reason)
-
-
-def _noise_report(outcomes: Sequence[Outcome], head: Side, base: Side | None, policy: Policy) -> NoiseReport:
-    noise = policy.noise
-    tested = sum(outcome.p_adjusted is not None for outcome in outcomes)
-    changes = [outcome for outcome in outcomes if outcome.kind == "change" and outcome.change is not None]
-    base_runs, head_runs = 0 if base is None else len(base.runs), len(head.runs)
-    needed = repeats_needed(noise.confidence, "either" if any(rule.bad == "either" for rule in policy.rules) else "up")
-    sure = f"{100 * noise.confidence:g} %"
-    if not changes:
-        text = "no changes were compared"
-    elif tested == len(changes):
-        text = (
-            f"{head_runs} runs against {base_runs}; exact permutation test of {tested} figures together, "
-            f"a false alarm in at most {100 * (1 - noise.confidence):.3g} % of checks"
-        )
-    else:
-        text = (
-            f"unknown: {head_runs} {'run' if head_runs == 1 else 'runs'} against {base_runs}, so changes are compared "
-            f"and not tested; at least {needed} a side are needed at {sure}"
-        )
-    known = bool(changes) and tested == len(changes)
-    return NoiseReport(known, noise.confidence, noise.min_effect, base_runs, head_runs, needed, tested, text)

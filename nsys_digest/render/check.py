@@ -98,7 +98,7 @@ def _blocks(result: CheckResult, top: int) -> Iterator[Block]:
             yield Block(title, (Column("rule"), Column("why", "name")), tuple((_rule(o), o.reason) for o in found))
             continue
         rows = found[:top] if verdict == "pass" else found
-        tested = any(outcome.p_adjusted is not None for outcome in found)
+        tested = verdict != "pass" and any(outcome.p_adjusted is not None for outcome in found)
         columns = numbers("change", "%", "BASE", "HEAD", "allowed") + (numbers("p") if tested else ())
         yield Block(
             title, (*columns, NAME), tuple(_row(outcome, tested) for outcome in rows), more(len(found) - len(rows))

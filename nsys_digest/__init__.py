@@ -13,12 +13,20 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nsys_digest.checking import check
+    from nsys_digest.compare.verdict import CheckResult
+    from nsys_digest.comparison import diff, load, load_side
     from nsys_digest.errors import (
+        BaselineMissing,
+        CapturesUnlike,
+        CheckFailed,
         DigestError,
         DigestInvalid,
+        FigureMissing,
         MissingData,
         NotATrace,
         OutputFailed,
+        PolicyInvalid,
         RulesInvalid,
         TraceInUse,
         TraceUnreadable,
@@ -31,18 +39,28 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CheckResult": "compare.verdict",
     "Digest": "model",
+    "check": "checking",
     "classify": "pipeline",
+    "diff": "comparison",
     "inspect": "pipeline",
     "json_schema": "pipeline",
+    "load": "comparison",
+    "load_side": "comparison",
     "summarize": "pipeline",
     **dict.fromkeys(
         (
+            "BaselineMissing",
+            "CapturesUnlike",
+            "CheckFailed",
             "DigestError",
             "DigestInvalid",
+            "FigureMissing",
             "MissingData",
             "NotATrace",
             "OutputFailed",
+            "PolicyInvalid",
             "RulesInvalid",
             "TraceInUse",
             "TraceUnreadable",
@@ -54,21 +72,31 @@ _HOMES = {
 }
 
 __all__ = [
+    "BaselineMissing",
+    "CapturesUnlike",
+    "CheckFailed",
+    "CheckResult",
     "Digest",
     "DigestError",
     "DigestInvalid",
+    "FigureMissing",
     "MissingData",
     "NotATrace",
     "OutputFailed",
+    "PolicyInvalid",
     "RulesInvalid",
     "TraceInUse",
     "TraceUnreadable",
     "UsageInvalid",
     "ValueUnreadable",
     "__version__",
+    "check",
     "classify",
+    "diff",
     "inspect",
     "json_schema",
+    "load",
+    "load_side",
     "summarize",
 ]
 

@@ -6,11 +6,13 @@ clock keeps its name and unit. A field ``ns`` becomes ``s``.
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Mapping
 from dataclasses import Field, field, fields, is_dataclass
 from functools import cache
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from itertools import repeat
+from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
 
 from nsys_digest.units import to_ns, to_seconds
 
@@ -76,3 +78,43 @@ def _decode(hint: Any, value: Any, *, time: bool) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         return {key: _decode(arguments[1], item, time=time) for key, item in value.items()}
     return to_ns(value) if time else value
+
+
+def check(hint: Any, value: Any, where: str) -> None:
+    """Raise TypeError, with the place, where a value that was read from outside is not of its declared type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return
+        if is_dataclass(arguments[0]) or get_origin(arguments[0]) is not None:
+            check(arguments[0], value, where)
+        elif not any(_is_plain(choice, value) for choice in arguments):
+            raise TypeError(f"{where} is {type(value).__name__}")
+    elif is_dataclass(hint) and isinstance(hint, type):
+        if not isinstance(value, hint):
+            raise TypeError(f"{where} is {type(value).__name__}")
+        for name, inner in _hints(hint).items():
+            if get_origin(inner) is not ClassVar:
+                check(inner, getattr(value, name), f"{where}.{name}")
+    elif origin is tuple:
+        if not isinstance(value, tuple):
+            raise TypeError(f"{where} is {type(value).__name__}")
+        kinds = repeat(arguments[0]) if arguments[-1] is Ellipsis else arguments
+        for index, (inner, item) in enumerate(zip(kinds, value, strict=False)):
+            check(inner, item, f"{where}[{index}]")
+    elif origin is not None:
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{where} is {type(value).__name__}")
+        for name, item in value.items():
+            check(arguments[1], item, f"{where}.{name}")
+    elif not _is_plain(hint, value):
+        raise TypeError(f"{where} is {type(value).__name__}")
+
+
+def _is_plain(hint: Any, value: Any) -> bool:
+    """Tell whether a value is a finite number, a text or a flag, as the type says; a whole float is no int."""
+    if hint is type(None):
+        return value is None
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))

@@ -9,7 +9,12 @@ DigestError
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
-└── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
+├── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
+├── CapturesUnlike       captures-unlike     4  two captures differ in what changes figures by itself
+├── PolicyInvalid        policy-invalid      2  a policy makes no sense
+├── FigureMissing        figure-missing      4  a figure that a policy asks for is not in a digest, or null
+├── BaselineMissing      baseline-missing    4  there is no such baseline in the store
+└── CheckFailed          check-failed        5  a check failed
 """
 
 from __future__ import annotations
@@ -87,6 +92,41 @@ class RulesInvalid(DigestError):
     exit_status = 2
 
 
+class CapturesUnlike(DigestError):
+    """Captures differ in a fact that changes figures without any change of the program."""
+
+    code = "captures-unlike"
+    exit_status = 4
+
+
+class PolicyInvalid(DigestError):
+    """A policy cannot be read, names a figure that no digest has, or holds a rule that makes no sense."""
+
+    code = "policy-invalid"
+    exit_status = 2
+
+
+class FigureMissing(DigestError):
+    """A figure that a policy asks for is in no digest, not in every run, or null."""
+
+    code = "figure-missing"
+    exit_status = 4
+
+
+class BaselineMissing(DigestError):
+    """The store has no baseline of that name, or none that can be read."""
+
+    code = "baseline-missing"
+    exit_status = 4
+
+
+class CheckFailed(DigestError):
+    """A figure is worse than a policy allows, or a name is missing that it requires, or there that it forbids."""
+
+    code = "check-failed"
+    exit_status = 5
+
+
 ERRORS: tuple[type[DigestError], ...] = (
     TraceUnreadable,
     NotATrace,
@@ -97,4 +137,9 @@ ERRORS: tuple[type[DigestError], ...] = (
     OutputFailed,
     UsageInvalid,
     RulesInvalid,
+    CapturesUnlike,
+    PolicyInvalid,
+    FigureMissing,
+    BaselineMissing,
+    CheckFailed,
 )

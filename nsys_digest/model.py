@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_digest.codec import decode, encode
+from nsys_digest.codec import check, decode, encode
 from nsys_digest.errors import DigestInvalid
 from nsys_digest.parts import Capture, CountTotal, Device, DispatchMark, Json, NvtxRange, Warn
 from nsys_digest.sections import (
@@ -126,7 +126,7 @@ class Digest:
                 f"{version!r}); write one with: nsys-digest summarize TRACE.sqlite --format json"
             )
         try:
-            return cls(
+            digest = cls(
                 file=data["file"],
                 gpu_activity_span_ns=to_ns(data["gpu_activity_span_s"]),
                 gpu_busy_union_ns=to_ns(data["gpu_busy_union_s"]),
@@ -146,11 +146,13 @@ class Digest:
                 notes=data["notes"],
                 schema_version=version,
             )
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+            check(cls, digest, "digest")
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
             raise DigestInvalid(
                 f"this digest is incomplete or damaged ({type(error).__name__}: {error}); write it again with: "
                 "nsys-digest summarize TRACE.sqlite --format json"
             ) from None
+        return digest
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
@@ -167,7 +169,7 @@ class Digest:
         """
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DigestInvalid(
                 f"this is not JSON ({error}); write a digest with: nsys-digest summarize TRACE.sqlite --format json"
             ) from None

@@ -257,9 +257,9 @@ class Device:
             uuid=data["uuid"],
             span_ns=to_ns(data["span_s"]),
             busy_ns=to_ns(data["busy_s"]),
-            union_ns={kind: to_ns(s) for kind, s in data["union_s"].items()},
-            sum_ns={kind: to_ns(s) for kind, s in data["sum_s"].items()},
-            count=data["count"],
+            union_ns={kind: to_ns(data["union_s"][kind]) for kind in KINDS},
+            sum_ns={kind: to_ns(data["sum_s"][kind]) for kind in KINDS},
+            count={kind: data["count"][kind] for kind in KINDS},
             streams=tuple(Stream.from_dict(stream) for stream in data["streams"]),
             processes=tuple(data["processes"]),
         )

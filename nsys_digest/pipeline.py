@@ -28,7 +28,7 @@ from nsys_digest.rules import Rules, load_rules
 from nsys_digest.scan import Progress, Scanned, default_threads, scan, scan_kernels
 from nsys_digest.schema.capture import CaptureFacts, read_capture
 from nsys_digest.schema.tables import STRINGS, check_is_trace, missing_columns
-from nsys_digest.schema_file import digest_schema_text
+from nsys_digest.schema_file import DOCUMENTS, schema_text
 from nsys_digest.sections import SECTIONS
 from nsys_digest.sources.adbc import ReaderUnfitError
 from nsys_digest.sources.base import Reader, Source
@@ -234,7 +234,14 @@ def _classify(path: Path, rules: Rules, reader: Reader) -> RuleUse:
         return rule_use(path.name, gpu, strings, rules)
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the digest."""
-    schema: dict[str, Any] = json.loads(digest_schema_text())
+def json_schema(of: str = "digest") -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a document: ``digest``, or ``diff`` for a comparison.
+
+    Raises:
+        UsageInvalid: there is no such document.
+
+    """
+    if of not in DOCUMENTS:
+        raise UsageInvalid(f"there is no document {of!r}; choose from {', '.join(DOCUMENTS)}")
+    schema: dict[str, Any] = json.loads(schema_text(of))
     return schema

@@ -22,7 +22,11 @@ def to_ns(seconds: float) -> int: ...
 def to_ns(seconds: None) -> None: ...
 def to_ns(seconds: float | None) -> int | None:
     """Undo :func:`to_seconds`: exact for every time below 26 days (2**51 ns)."""
-    return None if seconds is None else round(seconds * NS_PER_S)
+    if seconds is None:
+        return None
+    if not isinstance(seconds, int | float):  # a list or text of a damaged document would be repeated a billion times
+        raise TypeError(f"{type(seconds).__name__} where seconds should be")
+    return round(seconds * NS_PER_S)
 
 
 def duration(ns: int | None) -> str:

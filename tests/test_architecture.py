@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "nsys_digest"
 LAYERS = [
-    {"errors", "units", "rules", "schema_file"},
+    {"errors", "files", "units", "rules", "schema_file"},
     {"codec", "intervals"},
     {"accumulators", "timeline", "sections"},
     {"parts"},
@@ -20,9 +20,11 @@ LAYERS = [
     {"scan", "events"},
     {"metrics", "inspection"},
     {"account"},
+    {"compare"},
     {"render"},
-    {"pipeline"},
-    {"cli"},
+    {"pipeline", "comparison"},
+    {"checking"},
+    {"cli", "testing"},
     {"__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -52,7 +52,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
-@pytest.mark.parametrize("word", [(), ("summarize",), ("inspect",), ("schema",)])
+@pytest.mark.parametrize("word", [(), ("summarize",), ("diff",), ("inspect",), ("schema",)])
 def test_help(word: tuple[str, ...], option: str) -> None:
     ran = call(*word, option)
     assert (ran.status, ran.err) == (0, "")

@@ -88,9 +88,12 @@ def table(text: str) -> list[list[str]]:
 
 
 def commands() -> dict[str, Any]:
-    """Return the commands of the program by name, the program itself as the empty name."""
+    """Return the commands of the program by name, those of a group too, the program itself as the empty name."""
     program: Any = typer.main.get_command(app)
-    return {"": program, **program.commands}
+    found = {"": program, **program.commands}
+    for group, command in program.commands.items():
+        found |= {f"{group} {name}": own for name, own in getattr(command, "commands", {}).items()}
+    return found
 
 
 def options_of(command: Any) -> set[str]:
@@ -120,7 +123,7 @@ def test_every_command_has_a_section() -> None:
     }
     assert titles == set(commands())
     for name in commands():
-        assert f"`nsys-digest {name}".strip() in text_of(ROOT / "README.md")
+        assert f"`nsys-digest {name.partition(' ')[0]}".strip() in text_of(ROOT / "README.md")
 
 
 @pytest.mark.parametrize("name", commands())
@@ -154,6 +157,7 @@ def test_every_use_of_the_command_line_is_one_that_exists() -> None:
     assert len(uses) > 20
     for where, words in uses:
         name = words[0] if words and not words[0].startswith("-") else ""
+        name = next((longer for longer in (" ".join(words[:2]),) if longer in commands()), name)
         assert name in commands() or name.isupper(), where
         known = options_of(commands().get(name, commands()[""]))
         used = {word.partition("=")[0] for word in words if re.match(r"-{1,2}[a-z]", word)}
@@ -255,6 +259,16 @@ def test_every_key_of_the_document_of_rules_is_told() -> None:
     rows = table(section(ROOT / "docs" / "json.md", "The document of rules"))
     keys = [*(key for key in found if key != "kernels"), *(f"kernels[].{key}" for key in found["kernels"][0])]
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == keys
+
+
+def test_every_key_of_the_document_of_check_is_told() -> None:
+    schema = nsys_digest.json_schema("check")
+    rows = table(section(ROOT / "docs" / "json.md", "The document of check"))
+    told = [key for cells in rows for key in SPAN.findall(cells[0])]
+    outcome = schema["$defs"]["outcome"]["properties"]
+    assert sorted(told) == sorted([*schema["properties"], *(f"outcomes[].{key}" for key in outcome)])
+    noise = next(cells[1] for cells in rows if cells[0] == "`noise`")
+    assert SPAN.findall(noise) == list(schema["properties"]["noise"]["properties"])
 
 
 def test_every_section_is_told() -> None:
@@ -359,7 +373,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(line: str) -> str:
-    """Run a use of the command line in this process, through jq where the line says so; return what a user sees."""
+    """Run a use of the command line in this process, through jq where the line says so; return what a user sees.
+
+    Where the line ends in ``|| echo "exit status $?"`` the command has to fail.
+    """
+    line, _, failing = line.partition(" || ")
     words = shlex.split(line)
     assert words[0] == "nsys-digest"
     pipe = words.index("|") if "|" in words else None
@@ -367,6 +385,10 @@ def run(line: str) -> str:
     if ">" in own:
         own = own[: own.index(">")]
     ran = call(*own)
+    if failing:
+        assert failing == 'echo "exit status $?"'
+        assert ran.status != 0, ran
+        return f"{ran.out}{ran.err}exit status {ran.status}\n"
     assert ran.status == 0, ran
     if pipe is None:
         return ran.err + ran.out
@@ -406,8 +428,10 @@ def test_examples_show_what_is_printed(example: Example, folder: Path) -> None:
         line, _, shown = use.partition("\n")
         piped = " | " in line
         # a page shows what a terminal gets, which is text
-        on_terminal = not piped and "--format" not in line and not shown.startswith("{")
-        printed = run(line + " --format text" if on_terminal else line)
+        own_form = "--format" in line or "--init" in line
+        on_terminal = not piped and not own_form and not shown.startswith("{")
+        before, failing, after = line.partition(" || ")
+        printed = run(f"{before} --format text{failing}{after}" if on_terminal else line)
         assert_shown(lines_of(shown, numbers=piped), lines_of(printed, numbers=piped), str(example))
     assert folder.exists()
 

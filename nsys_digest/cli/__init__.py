@@ -13,7 +13,8 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__
-from nsys_digest.cli import inspect, output, rules, schema, summarize
+from nsys_digest.cli import baseline, check, diff, inspect, output, rules, schema, summarize
+from nsys_digest.cli.greedy import GreedyBaseline
 from nsys_digest.errors import DigestError
 
 _INTERRUPTED = 130
@@ -31,6 +32,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("summarize")(summarize.command)
+app.command("diff")(diff.command)
+app.command("check", cls=GreedyBaseline)(check.command)
+app.add_typer(baseline.app, name="baseline")
 app.command("inspect")(inspect.command)
 app.command("rules")(rules.command)
 app.command("schema")(schema.command)

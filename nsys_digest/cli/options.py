@@ -39,3 +39,6 @@ RulesFile: TypeAlias = Annotated[
     Path | None,
     typer.Option("--rules", metavar="FILE", readable=False, help="Kernel categories: a TOML file of your own."),
 ]
+StoreFolder: TypeAlias = Annotated[
+    Path | None, typer.Option("--store", metavar="DIR", help="Folder of baselines. Default: .nsys-digest/baselines.")
+]

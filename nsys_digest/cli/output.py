@@ -8,13 +8,13 @@ import os
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_digest.errors import OutputFailed, UsageInvalid
+from nsys_digest.files import write_whole
 
 if TYPE_CHECKING:
     from nsys_digest.render.blocks import Report
@@ -110,7 +110,7 @@ def write(text: str, output: Path | None) -> None:
         elif _is_stream(output):
             output.write_bytes(data)
         else:
-            _replace(output.resolve(), data)
+            write_whole(output.resolve(), data)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -144,28 +144,6 @@ def abandon_stdout() -> None:
     """Drop what standard output could not take, so that Python does not try again when it ends."""
     with contextlib.suppress(OSError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file beside the target and put it in the target's place in one step."""
-    handle, name = tempfile.mkstemp(prefix=".nsys-digest-", suffix=".part", dir=path.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def note(message: str) -> None:

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Annotated
 
-def command() -> None:
-    """Print the JSON Schema (draft 2020-12) of the digest."""
+import typer
+
+
+class Document(StrEnum):
+    """A document that has a schema."""
+
+    digest = "digest"
+    diff = "diff"
+    check = "check"
+
+
+def command(
+    of: Annotated[Document, typer.Option("--of", help="The document of which command.")] = Document.digest,
+) -> None:
+    """Print the JSON Schema (draft 2020-12) of a document: of the digest, of a comparison, or of a check."""
     from nsys_digest.cli.output import write
-    from nsys_digest.schema_file import digest_schema_text
+    from nsys_digest.schema_file import schema_text
 
-    write(digest_schema_text(), None)
+    write(schema_text(of.value), None)

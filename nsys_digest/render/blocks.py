@@ -45,6 +45,8 @@ class Report:
     blocks: tuple[Block, ...]
     warnings: tuple[Warn, ...]
     notes: str
+    lead: tuple[str, ...] = ()
+    """Paragraphs under the title that say the answer in words."""
 
 
 NAME = Column("name", "name")

@@ -33,3 +33,18 @@ def markdown_code(text: str) -> str:
     if not plain.strip() or "`" in plain or "|" in plain or "\\" in plain:
         return markdown(plain)
     return f"`{plain}`"
+
+
+def annotation(text: str) -> str:
+    """Return text as the message of a command to a GitHub Actions log: nothing in it ends the command."""
+    return one_line(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def annotation_property(text: str) -> str:
+    """Return text as a property of such a command, where colons and commas part."""
+    return annotation(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def sarif(text: str) -> str:
+    """Return text as a plain text message of SARIF 2.1.0: no embedded link (3.11.6), no placeholder (3.11.5)."""
+    return re.sub(r"([\\\[\]])", r"\\\1", one_line(text)).replace("{", "{{").replace("}", "}}")

@@ -35,6 +35,10 @@ def render(report: Report, *, width: int, color: bool) -> str:
         markup=False,
     )
     console.print(Text(one_line(report.title), style="bold"))
+    for paragraph in report.lead:
+        console.print(Text(one_line(paragraph)))
+    if report.lead:
+        console.print()
     labels = max((len(label) for label, _ in report.facts), default=0)
     for label, value in report.facts:
         console.print(Text.assemble((f"  {label:<{labels}}  ", "dim"), one_line(value)), soft_wrap=True)

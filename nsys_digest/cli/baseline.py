@@ -1,0 +1,131 @@
+"""``nsys-digest baseline``: digests that are kept to check against."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
+from nsys_digest.cli.output import check_output, chosen_format, note, write, write_report
+from nsys_digest.cli.sides import read_side
+
+if TYPE_CHECKING:
+    from nsys_digest.compare.baseline import Listing
+
+app = typer.Typer(
+    help="Keep digests, never traces, in a plain folder, to check later runs against.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="What to call it, such as a branch.")]
+Runs: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUN", help="Traces or stored digests.")]
+Commit: TypeAlias = Annotated[
+    str | None, typer.Option("--commit", metavar="ID", help="The commit. Default: $GITHUB_SHA or $CI_COMMIT_SHA.")
+]
+StepName: TypeAlias = Annotated[
+    str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
+]
+
+
+@app.command("save")
+def save(
+    name: Name,
+    runs: Runs,
+    commit: Commit = None,
+    store: StoreFolder = None,
+    steps: StepName = None,
+    rules: RulesFile = None,
+) -> None:
+    """Keep the digest of each run under a name, beside what is kept there."""
+    from nsys_digest.compare.baseline import Store
+
+    saved = Store(store).save(name, read_side(runs, steps=steps, rules=rules), commit or _commit())
+    write("\n".join(map(str, saved)), None)
+
+
+@app.command("update")
+def update(
+    name: Name,
+    runs: Runs,
+    keep: Annotated[int, typer.Option("--keep", min=0, metavar="N", help="Earlier runs to keep.")] = 0,
+    commit: Commit = None,
+    store: StoreFolder = None,
+    steps: StepName = None,
+    rules: RulesFile = None,
+) -> None:
+    """Keep the digest of each run, and drop the earlier ones of the name on the same GPUs."""
+    from nsys_digest.compare.baseline import Store
+
+    saved, dropped = Store(store).update(name, read_side(runs, steps=steps, rules=rules), commit or _commit(), keep)
+    write("\n".join(map(str, saved)), None)
+    if dropped:
+        note(f"{len(dropped)} earlier {'run' if len(dropped) == 1 else 'runs'} of {name} dropped")
+
+
+@app.command("list")
+def list_entries(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only those of this name.")] = None,
+    store: StoreFolder = None,
+    format: FormatChoice = None,
+    output: Output = None,
+    compact: Compact = False,
+) -> None:
+    """List what is kept: by name, the oldest first."""
+    chosen = chosen_format(format, output)
+    from nsys_digest.compare.baseline import Store
+
+    folder = Store(store)
+    check_output(output, folder.folder)
+    listing = folder.entries(name)
+    _tell(listing.damaged)
+    from nsys_digest.render.baseline import listing_report
+
+    write_report(
+        lambda: _document(listing, compact=compact), lambda: listing_report(listing, str(folder.folder)), chosen, output
+    )
+
+
+@app.command("show")
+def show(
+    baseline: Annotated[str, typer.Argument(metavar="@NAME", help="The last run kept under a name.")],
+    store: StoreFolder = None,
+    format: FormatChoice = None,
+    output: Output = None,
+    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows of each list in text and markdown.")] = 20,
+    compact: Compact = False,
+) -> None:
+    """Show the digest of the last run kept under a name; as JSON it is a stored digest as any other."""
+    chosen = chosen_format(format, output)
+    from nsys_digest.compare.baseline import Store
+
+    folder = Store(store)
+    picked = folder.pick(baseline if baseline.startswith("@") else f"@{baseline}")
+    for entry in picked.entries:
+        check_output(output, entry.path)
+    _tell(picked.damaged)
+    from nsys_digest.render.report import digest_report
+
+    digest = picked.runs[-1].digest
+    write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)
+
+
+def _commit() -> str | None:
+    return os.environ.get("GITHUB_SHA") or os.environ.get("CI_COMMIT_SHA") or None
+
+
+def _tell(damaged: tuple[str, ...]) -> None:
+    for text in damaged:
+        note(f"warning: {text} [digest-invalid]")
+
+
+def _document(listing: Listing, *, compact: bool) -> str:
+    entries = [entry.to_dict() for entry in listing.entries]
+    document = {"entries": entries, "damaged": list(listing.damaged)}
+    if compact:
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(document, ensure_ascii=False, indent=2)

@@ -1,0 +1,133 @@
+"""``nsys-digest check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
+from nsys_digest.cli.output import check_output, chosen_format, note, write, write_report
+from nsys_digest.cli.sides import read_side
+from nsys_digest.errors import UsageInvalid
+
+if TYPE_CHECKING:
+    from nsys_digest.compare.side import Side
+
+
+def _file(flag: str, what: str) -> Any:
+    return typer.Option(flag, metavar="FILE", help=f"Write {what} too.")
+
+
+def command(
+    head: Annotated[list[Path], typer.Argument(metavar="HEAD", help="Traces or stored digests: repeats of a run.")],
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option("--baseline", "-b", metavar="BASE", help="Runs to compare with; @NAME:5 takes five of a store."),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", "-p", metavar="FILE", help="What is allowed. Default: a built-in policy.")
+    ] = None,
+    init: Annotated[bool, typer.Option("--init", help="Print a policy to start from, made from HEAD.")] = False,
+    store: StoreFolder = None,
+    min_repeats: Annotated[
+        int | None, typer.Option("--min-repeats", min=1, metavar="N", help="Fewest runs a side; fewer is an error.")
+    ] = None,
+    allow_unlike: Annotated[
+        str | None,
+        typer.Option("--allow-unlike", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
+    ] = None,
+    steps: Annotated[
+        str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
+    ] = None,
+    rules: RulesFile = None,
+    format: FormatChoice = None,
+    output: Output = None,
+    top: Annotated[
+        int, typer.Option("--top", min=0, metavar="N", help="Figures that passed to list in text and markdown.")
+    ] = 20,
+    compact: Compact = False,
+    json_file: Annotated[Path | None, _file("--json", "the JSON document")] = None,
+    markdown_file: Annotated[Path | None, _file("--markdown", "Markdown")] = None,
+    junit: Annotated[Path | None, _file("--junit", "JUnit XML")] = None,
+    sarif: Annotated[Path | None, _file("--sarif", "SARIF 2.1.0")] = None,
+    github: Annotated[
+        bool, typer.Option("--github", help="Annotate the step of GitHub Actions, and add to its summary.")
+    ] = False,
+) -> None:
+    """Hold runs to a policy; exit with 5 when a figure is worse than it allows."""
+    outputs = (output, json_file, markdown_file, junit, sarif)
+    bases = [Path(base) for base in baseline or () if not base.startswith("@")]
+    for path in outputs:
+        for source in (*head, *bases):
+            check_output(path, source)
+    _check_apart([path for path in outputs if path is not None], policy)
+    options = {"steps": steps, "rules": rules}
+    if init:
+        if baseline or policy:
+            raise UsageInvalid("--init makes a policy from HEAD alone; leave --baseline and --policy away")
+        _init(head, output, options)
+        return
+    chosen = chosen_format(format, output)
+    from nsys_digest.compare.gate import check_sides
+    from nsys_digest.compare.policy import load_policy
+    from nsys_digest.compare.unlike import check_reasons
+
+    allowed = load_policy(policy)
+    reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
+    check_reasons(reasons)
+    of_head = read_side(head, **options)
+    of_base, notes = _baseline(baseline, store, of_head, options)
+    result = check_sides(of_head, of_base, allowed, allow_unlike=reasons, min_repeats=min_repeats, notes=notes)
+    from nsys_digest.render.check import check_report
+
+    write_report(lambda: result.to_json(compact=compact), lambda: check_report(result, top), chosen, output)
+    from nsys_digest.cli.ci import Files, write_ci
+
+    write_ci(result, Files(json_file, markdown_file, junit, sarif), policy, top, github=github)
+    error = result.error()
+    if error is not None:
+        raise error
+
+
+def _baseline(
+    spellings: list[str] | None, store: Path | None, head: Side, options: dict[str, Any]
+) -> tuple[Side | None, list[str]]:
+    """Read the baseline: files, and runs of a store."""
+    if not spellings:
+        return None, []
+    from nsys_digest.compare.baseline import Store as Folder
+    from nsys_digest.compare.side import Run, Side
+
+    runs: list[Run] = []
+    notes: list[str] = []
+    for spelling in spellings:
+        if spelling.startswith("@"):
+            picked = Folder(store).pick(spelling, head)
+            runs += picked.runs
+            notes += [*picked.damaged, *picked.notes]
+            for text in picked.damaged:
+                note(f"warning: {text} [digest-invalid]")
+        else:
+            runs += read_side([Path(spelling)], **options).runs
+    return Side(tuple(runs)), notes
+
+
+def _init(head: list[Path], output: Path | None, options: dict[str, Any]) -> None:
+    if len(head) != 1:
+        raise UsageInvalid(f"--init makes a policy from one run, and {len(head)} are given; give one")
+    from nsys_digest.compare.starter import starter_policy
+
+    write(starter_policy(read_side(head, **options).runs[0]), output)
+
+
+def _check_apart(outputs: list[Path], policy: Path | None) -> None:
+    """Refuse two outputs in one file, and one in the policy."""
+    taken = {} if policy is None else {policy.resolve(): "this is the policy itself"}
+    for output in outputs:
+        place = output.resolve()
+        if place in taken:
+            raise UsageInvalid(f"{output}: {taken[place]}; name another file")
+        if not place.exists() or place.is_file():
+            taken[place] = "two outputs go to this file"

@@ -1,0 +1,106 @@
+"""Amounts as a policy writes them and as people read them: ``50us``, ``5%``, ``1.5 MB``, ``0.5``."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from nsys_digest.units import duration, size, to_ns
+
+_AMOUNT: Final = re.compile(r"\+?(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([^\s\d.]*)")
+_SCALES: Final = {
+    "s": {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0},
+    "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9},
+    "gbps": {"GB/s": 1.0, "MB/s": 1e-3},
+    "ratio": {"%": 0.01},
+    "count": {},
+}
+_CALLED: Final = {
+    "s": "a time",
+    "bytes": "a number of bytes",
+    "gbps": "a bandwidth",
+    "ratio": "a share",
+    "count": "a count",
+}
+
+
+def amount(value: object, unit: str) -> float:
+    """Read an amount of a unit of the digest; a number without a unit is in that unit.
+
+    Raises:
+        ValueError: it is none, or of something else; the text says what is wrong.
+
+    """
+    number, suffix = _split(value)
+    if not suffix:
+        return number
+    scales = _SCALES[unit]
+    if suffix not in scales:
+        fit = ", ".join(scales) or "a plain number"
+        raise ValueError(f"{value!r} does not fit {_CALLED[unit]}; use {fit}")
+    return number * scales[suffix]
+
+
+def share(value: object) -> float:
+    """Read a share such as ``5%``; raises ValueError where it is none."""
+    number, suffix = _split(value)
+    if suffix != "%":
+        raise ValueError(f"{value!r} is no share; write one as '5%'")
+    return number / 100
+
+
+def is_share(value: object) -> bool:
+    """Tell whether a value is written as a share."""
+    return isinstance(value, str) and value.rstrip().endswith("%")
+
+
+def _split(value: object) -> tuple[float, str]:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{value!r} is no amount; write one as '50us', '5%' or 10")
+    if not isinstance(value, str):
+        if not math.isfinite(value) or value < 0:
+            raise ValueError(f"{value!r} is no amount; give 0 or more")
+        return float(value), ""
+    found = _AMOUNT.fullmatch(value.strip())
+    if found is None or not math.isfinite(float(found[1])):
+        raise ValueError(f"{value!r} is no amount; write one as '50us', '5%' or 10")
+    return float(found[1]), found[2]
+
+
+def shown(value: float | None, unit: str) -> str:
+    """Write a value for people."""
+    if value is None:
+        return "-"
+    if unit == "s":
+        return duration(to_ns(value))
+    if unit == "ratio":
+        return f"{100 * value:.1f} %"
+    if unit == "gbps":
+        return f"{value:.3g} GB/s"
+    if unit == "bytes":
+        return ("-" if value < 0 else "") + size(round(abs(value)))
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
+
+
+def shown_limit(value: float, unit: str) -> str:
+    """Write a limit for people: as a value, without zeros that nobody wrote."""
+    number, _, suffix = shown(value, unit).partition(" ")
+    whole = number.rstrip("0").rstrip(".") if "." in number else number
+    return f"{whole} {suffix}".rstrip()
+
+
+def shown_change(value: float | None, unit: str) -> str:
+    """Write a difference for people, with its sign."""
+    if value is None:
+        return "-"
+    text = shown(value, unit)
+    return f"+{text}" if value > 0 else text
+
+
+def shown_share(value: float | None) -> str:
+    """Write a relative change for people; a change from nothing has none."""
+    if value is None:
+        return "-"
+    percent = 100 * value
+    return f"{percent:+,.0f} %" if abs(percent) >= 1000 else f"{percent:+.1f} %" if percent else "0.0 %"

@@ -1,0 +1,50 @@
+"""The least change that is worth a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsys_digest.compare.quantity import amount, is_share, share
+from nsys_digest.compare.tables import Pair
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.units import to_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A change counts that reaches both: nanoseconds, for times, and a share of BASE."""
+
+    ns: int = 0
+    share: float = 0.0
+
+    def lets(self, name: str, pair: Pair) -> bool:
+        """Tell whether a figure of that name moved enough; one that did not move never does."""
+        change = pair.change
+        if not change:
+            return False
+        if name.endswith("_ns") and abs(change) < self.ns:
+            return False
+        return not pair.base or abs(change) >= self.share * abs(pair.base)
+
+    def keeps(self, name: str, value: float | None) -> bool:
+        """Tell whether an amount that is on one side only is worth a line."""
+        return bool(value) and not (name.endswith("_ns") and abs(value or 0) < self.ns)
+
+
+def read_threshold(text: str) -> Threshold:
+    """Read ``50us``, ``5%`` or both with a comma.
+
+    Raises:
+        UsageInvalid: it is neither.
+
+    """
+    ns, part = 0, 0.0
+    for word in text.split(","):
+        try:
+            if is_share(word):
+                part = share(word)
+            else:
+                ns = to_ns(amount(word, "s"))
+        except (ValueError, OverflowError) as error:
+            raise UsageInvalid(f"--min-change {text}: {error}; for example --min-change 50us, or 50us,5%") from None
+    return Threshold(ns, part)

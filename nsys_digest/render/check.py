@@ -1,0 +1,133 @@
+"""The report of a check, as blocks of plain text: what failed first."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from nsys_digest.compare.quantity import shown, shown_change, shown_share
+from nsys_digest.compare.verdict import CheckResult, Outcome, Verdict
+from nsys_digest.render.blocks import NAME, Block, Column, Report, more, numbers
+
+_TITLES: Final[dict[Verdict, str]] = {
+    "fail": "Worse than allowed",
+    "missing": "Cannot be told",
+    "noise": "Worse than allowed, but that may be noise",
+    "pass": "Within what is allowed",
+    "skipped": "Left out, as the policy says",
+}
+_SAID: Final = 5
+
+
+def check_report(result: CheckResult, top: int) -> Report:
+    """Arrange a check; what passed is listed up to ``top`` rows, all else whole."""
+    return Report(
+        title=f"Check {'passed' if result.passed else 'failed' if result.verdict == 'fail' else 'cannot be told'}",
+        facts=tuple(_facts(result)),
+        bars=(),
+        blocks=tuple(block for block in _blocks(result, top) if block.rows),
+        warnings=(),
+        notes=_notes(result),
+        lead=tuple(_lead(result)),
+    )
+
+
+def headline(result: CheckResult) -> str:
+    """Say in one line how many checks there were and how they went."""
+    counts = result.counts()
+    words = {
+        "fail": "worse than allowed",
+        "missing": "cannot be told",
+        "noise": "maybe noise",
+        "pass": "within what is allowed",
+        "skipped": "left out",
+    }
+    said = ", ".join(f"{count:,} {words[verdict]}" for verdict, count in counts.items() if count)
+    return f"{len(result.outcomes):,} checks: {said}"
+
+
+def _lead(result: CheckResult) -> Iterator[str]:
+    yield f"{headline(result)}."
+    bad = [outcome for outcome in result.worst_first() if outcome.verdict in {"fail", "missing"}]
+    for outcome in bad[:_SAID]:
+        yield f"{outcome.reason}." + (f" {outcome.why[:1].upper()}{outcome.why[1:]}." if outcome.why else "")
+    if len(bad) > _SAID:
+        yield f"{len(bad) - _SAID:,} more are below."
+    if result.verdict == "fail" and result.base:
+        yield f"What moved, and why: {explanation(result)}"
+
+
+def explanation(result: CheckResult) -> str:
+    """Return the command that explains a change."""
+    if any(source.startswith("@") for source in result.base):
+        name = result.base[-1].partition(" ")[0]
+        first = f"nsys-digest baseline show {shlex.quote(name)} -f json -o base.json; "
+        return first + shlex.join(["nsys-digest", "diff", "base.json", result.head[0]])
+    if len(result.base) == len(result.head) == 1:
+        return shlex.join(["nsys-digest", "diff", result.base[0], result.head[0]])
+    options = [word for source in result.base for word in ("--base", source)]
+    return shlex.join(["nsys-digest", "diff", *options, *result.head])
+
+
+def _facts(result: CheckResult) -> Iterator[tuple[str, str]]:
+    yield "HEAD", _runs(result.head)
+    if result.base:
+        yield "BASE", _runs(result.base)
+    yield "policy", result.policy
+    yield "noise", result.noise.text
+    for difference in result.allowed_unlike:
+        yield f"unlike, allowed: {difference.code}", difference.message
+    for unknown in result.unknown_unlike:
+        yield f"not known: {unknown.code}", unknown.message
+    for note in result.notes:
+        yield "note", note
+
+
+def _runs(sources: Sequence[str]) -> str:
+    if len(sources) == 1:
+        return sources[0]
+    shown_sources = ", ".join(sources[:4])
+    return f"{len(sources)} runs: {shown_sources}" + (f" and {len(sources) - 4} more" if len(sources) > 4 else "")
+
+
+def _blocks(result: CheckResult, top: int) -> Iterator[Block]:
+    for verdict, title in _TITLES.items():
+        found = [outcome for outcome in result.worst_first() if outcome.verdict == verdict]
+        if verdict in {"missing", "skipped"}:
+            yield Block(title, (Column("rule"), Column("why", "name")), tuple((_rule(o), o.reason) for o in found))
+            continue
+        rows = found[:top] if verdict == "pass" else found
+        tested = verdict != "pass" and any(outcome.p_adjusted is not None for outcome in found)
+        columns = numbers("change", "%", "BASE", "HEAD", "allowed") + (numbers("p") if tested else ())
+        yield Block(
+            title, (*columns, NAME), tuple(_row(outcome, tested) for outcome in rows), more(len(found) - len(rows))
+        )
+
+
+def _row(outcome: Outcome, tested: bool) -> tuple[str, ...]:
+    unit = outcome.unit or "count"
+    p_value = () if not tested else ("-" if outcome.p_adjusted is None else f"{outcome.p_adjusted:.2g}",)
+    return (
+        shown_change(outcome.change, unit),
+        shown_share(outcome.change_ratio),
+        shown(outcome.base, unit),
+        shown(outcome.head, unit),
+        outcome.allowed,
+        *p_value,
+        outcome.figure,
+    )
+
+
+def _rule(outcome: Outcome) -> str:
+    kind = outcome.kind if outcome.kind in {"require", "forbid"} else "rule"
+    return f"{kind} {outcome.rule}"
+
+
+def _notes(result: CheckResult) -> str:
+    repeats = len(result.base) > 1 or len(result.head) > 1
+    medians = "BASE and HEAD are medians of their runs, change is the median of all differences between them. "
+    tested = "p is the share of all ways to deal the runs out in which any figure would look as bad. "
+    return (
+        (medians if repeats else "") + (tested if result.noise.tested else "") + "JSON has every figure of every run."
+    )

@@ -1,0 +1,103 @@
+"""Captures that must not be compared: each reason alone, repeats, and what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nsys_digest import CapturesUnlike, Digest, UsageInvalid, load, load_side
+from nsys_digest.compare.side import Run, Side
+from nsys_digest.compare.unlike import UNLIKE_CODES, likeness, unknown_facts, unlike, unlike_repeats
+from nsys_digest.parts import CountTotal, Warn
+from support import ROOT
+
+
+@pytest.fixture(scope="module")
+def digest() -> Digest:
+    return load(ROOT / "fixtures" / "golden" / "serve.json")
+
+
+def side(*digests: Digest) -> Side:
+    return Side(tuple(Run(f"run{index}", one) for index, one in enumerate(digests)))
+
+
+def other(digest: Digest, code: str) -> Digest:
+    """Return the digest with one fact changed."""
+    capture, active = digest.capture, digest.devices[0]
+    processes = tuple(replace(process, rows=dict(process.rows) | {"nvtx": 0}) for process in capture.processes)
+    return {
+        "gpu-model": replace(digest, devices=(replace(active, name="NVIDIA A100"),)),
+        "device-count": replace(digest, devices=(active, replace(active, device=1))),
+        "graph-mode": replace(digest, capture=replace(capture, graph_trace_mode="node")),
+        "nsys-version": replace(digest, capture=replace(capture, product_version="2024.6.1")),
+        "trace-options": replace(digest, capture=replace(capture, processes=processes)),
+        "window-or-filters": replace(digest, capture=replace(capture, sections=("idle",))),
+        "truncated": replace(digest, warnings=(Warn("truncated-capture", "lost"),)),
+    }[code]
+
+
+@pytest.mark.parametrize("code", UNLIKE_CODES)
+def test_each_reason_alone(digest: Digest, code: str) -> None:
+    changed = other(digest, code)
+    for base, head in ((digest, changed), (changed, digest)):
+        found = unlike(side(base), side(head))
+        assert [difference.code for difference in found] == [code]
+        assert found[0].base != found[0].head
+        with pytest.raises(CapturesUnlike, match=rf"--allow-unlike {code}$"):
+            likeness(side(base), side(head))
+        assert likeness(side(base), side(head), [code]).allowed == found
+
+
+@pytest.mark.parametrize("code", UNLIKE_CODES)
+def test_repeats_that_are_none(digest: Digest, code: str) -> None:
+    found = unlike(side(digest, other(digest, code)), side(digest))
+    assert {difference.code for difference in found} == {code}
+    if code != "truncated":
+        (within,) = unlike_repeats(side(digest, digest, other(digest, code)), "HEAD")
+        assert "within HEAD" in within.message
+        assert "run2" in within.message
+
+
+def test_the_same_is_alike(digest: Digest) -> None:
+    other_release = replace(digest, capture=replace(digest.capture, product_version="2025.9.9"))
+    assert unlike(side(digest, digest), side(other_release)) == ()
+
+
+def test_an_idle_gpu_is_no_difference(digest: Digest) -> None:
+    idle = replace(digest.devices[0], device=1, name="Tesla T4", span_ns=None, busy_ns=None)
+    assert unlike(side(digest), side(replace(digest, devices=(*digest.devices, idle)))) == ()
+
+
+def test_a_fact_that_is_not_known_is_no_difference_and_is_told(digest: Digest) -> None:
+    silent = replace(digest, capture=replace(digest.capture, product_version=None))
+    assert unlike(side(digest), side(silent)) == ()
+    (unknown,) = unknown_facts(side(digest), side(silent, digest))
+    assert (unknown.code, "run0" in unknown.message) == ("nsys-version", True)
+
+
+def test_a_graph_mode_that_the_trace_does_not_name_is_read_from_its_rows(digest: Digest) -> None:
+    unnamed = replace(digest, capture=replace(digest.capture, graph_trace_mode=None))
+    nodes = replace(unnamed, graph_node_kernel_count=5)
+    device = unnamed.devices[0]
+    graphs = replace(unnamed, devices=(replace(device, count=dict(device.count) | {"graph": 3}),))
+    (difference,) = unlike(side(graphs), side(nodes))
+    assert (difference.code, difference.base, difference.head) == ("graph-mode", "graph", "node")
+
+
+def test_a_graph_mode_matters_where_graphs_were_launched(digest: Digest) -> None:
+    unnamed = replace(digest, capture=replace(digest.capture, graph_trace_mode=None))
+    assert unknown_facts(side(unnamed), side(unnamed)) == ()
+    launching = replace(unnamed, api=dict(digest.api) | {"cudaGraphLaunch_v10000": CountTotal(1, 5)})
+    assert [unknown.code for unknown in unknown_facts(side(unnamed), side(launching))] == ["graph-mode"]
+
+
+def test_a_reason_that_does_not_exist(digest: Digest) -> None:
+    with pytest.raises(UsageInvalid, match="no reason moon-phase not to compare; choose from gpu-model"):
+        likeness(side(digest), side(digest), ["moon-phase"])
+
+
+def test_a_side_has_a_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageInvalid, match="at least one"):
+        load_side([])

@@ -8,7 +8,7 @@ from nsys_digest.render.escape import markdown, markdown_code
 
 def render(report: Report) -> str:
     """Return the report as GitHub-flavoured Markdown."""
-    parts = [f"## {markdown(report.title)}", _facts(report)]
+    parts = [f"## {markdown(report.title)}", *map(markdown, report.lead), _facts(report)]
     parts.extend(_block(block) for block in report.blocks)
     if report.warnings:
         lines = (f"- **{warn.code}** {markdown(warn.message)}" for warn in report.warnings)
@@ -29,7 +29,7 @@ def _block(block: Block) -> str:
     rows = [
         "| "
         + " | ".join(
-            markdown(cell) if column.kind == "number" else markdown_code(cell)
+            markdown_code(cell) if column.kind == "name" else markdown(cell)
             for column, cell in zip(block.columns, row, strict=True)
         )
         + " |"

@@ -26,7 +26,7 @@ def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
     if digest.idle is not None:
         yield from _idle(digest, top)
     if digest.steps is not None:
-        yield from _steps(digest.steps)
+        yield from _steps(digest.steps, gpu=digest.gpu_activity_span_ns is not None)
     if digest.launch is not None:
         yield _launch(digest, top)
     if digest.categories is not None:
@@ -215,13 +215,14 @@ def _three(tails: Tails) -> str:
     return ", ".join(duration(ns) for ns in (tails.p50_ns, tails.p95_ns, tails.max_ns))
 
 
-def _steps(steps: Steps) -> Iterator[Block]:
+def _steps(steps: Steps, *, gpu: bool) -> Iterator[Block]:
     first = steps.first
     busy = (steps.busy_ratio.p50, steps.busy_ratio.min)
     rows = [("steps", _how_many(steps)), ("first, wall", duration(first.wall_ns) if first else MISSING)]
     if steps.wall.count:
+        rows.append(("wall p50, p95, max", _three(steps.wall)))
+    if steps.wall.count and gpu:
         rows += [
-            ("wall p50, p95, max", _three(steps.wall)),
             ("idle p50, p95, max", _three(steps.idle)),
             ("busy p50, min", ", ".join(MISSING if value is None else f"{100 * value:.1f} %" for value in busy)),
         ]
@@ -236,8 +237,8 @@ def _steps(steps: Steps) -> Iterator[Block]:
             (
                 instant(step.start_ns),
                 duration(step.wall_ns),
-                duration(step.gpu_busy_ns),
-                duration(step.gpu_idle_ns),
+                duration(step.gpu_busy_ns) if gpu else MISSING,
+                duration(step.gpu_idle_ns) if gpu else MISSING,
                 ", ".join(
                     f"{cause} {duration(ns)}"
                     for cause, ns in sorted(step.idle_causes_ns.items(), key=lambda item: -item[1])

@@ -197,6 +197,7 @@ def test_lines_end_where_nothing_is_torn() -> None:
         "launch_call 414.2 µs,",
         "queued 1.000 ms",
     ]
+    assert wrapped("more overlap -36.54 ms", 20) == ["more", "overlap -36.54 ms"]
     assert wrapped("launch_call 414.2 µs", 12) == ["launch_call", "414.2 µs"]
     assert wrapped("at::native::reduce_kernel", 13) == ["at::native::", "reduce_kernel"]
     assert wrapped("ncclDevKernelArgsStorage", 20) == ["ncclDevKernelArgs", "Storage"]

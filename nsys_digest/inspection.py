@@ -1,4 +1,4 @@
-"""What is in an export, said without reading its event tables."""
+"""What is in an export; of a large one only the ends of its event tables are read."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def inspect_source(source: Source) -> Inspection:
     names = {table.name for table in filled}
     times = [source.time_range(table, "start", "end", exact=exact) for table in event_tables(source) if table in names]
     bounds = [bound for bound in times if bound is not None]
-    absent = missing_tables(names)
+    absent = missing_tables(source.tables(), names)
     lacking = [f"table {table} lacks {', '.join(columns)}" for table, columns in missing_columns(source).items()]
     cuda_pids = {pid for pid, _ in facts.gpu_of}
     named = sorted((process_of(global_pid), name) for global_pid, name in facts.process_names.items())

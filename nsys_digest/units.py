@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import overload
 
 NS_PER_S = 1_000_000_000
+MISSING = "-"
+"""How a value that is not there is written for people."""
 
 
 @overload
@@ -32,7 +34,7 @@ def to_ns(seconds: float | None) -> int | None:
 def duration(ns: int | None) -> str:
     """Write a length of time with three to four digits and the largest unit that fits: ``1.234 ms``."""
     if ns is None:
-        return "n/a"
+        return MISSING
     size = abs(ns)
     if size < 1_000:
         return f"{ns} ns"
@@ -46,10 +48,21 @@ def _decimals(value: float) -> int:
     return 3 if value < 10 else 2 if value < 100 else 1
 
 
+def instant(ns: int) -> str:
+    """Write a point in time to the nanosecond, so that it can be found: ``4.600123456 s``."""
+    whole, rest = divmod(abs(ns), NS_PER_S)
+    return f"{'-' if ns < 0 else ''}{whole}.{rest:09d} s"
+
+
+def counted(number: int, thing: str) -> str:
+    """Write how many things there are: ``1 launch``, ``1,200 launches``."""
+    return f"{number:,} {thing if number == 1 else thing + 'es' if thing.endswith('ch') else thing + 's'}"
+
+
 def percent(part: int | None, whole: int | None) -> str:
     """Write ``part / whole`` with one decimal; 0.0 % and 100.0 % only when they are exact."""
     if part is None or not whole:
-        return "n/a"
+        return MISSING
     if part == 0:
         return "0.0 %"
     if part == whole:

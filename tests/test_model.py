@@ -12,7 +12,7 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import Digest, DigestInvalid, UsageInvalid, json_schema, summarize
-from nsys_digest.units import duration, percent, size, to_ns, to_seconds
+from nsys_digest.units import counted, duration, instant, percent, size, to_ns, to_seconds
 
 
 @pytest.fixture
@@ -134,7 +134,23 @@ def test_durations_for_people() -> None:
     }
     cases |= {59_000_000_000: "59.00 s", 123_456_000_000: "123.5 s"}
     assert {ns: duration(ns) for ns in cases} == cases
-    assert duration(None) == "n/a"
+    assert duration(None) == "-"
+
+
+def test_points_in_time_are_exact() -> None:
+    cases = {
+        0: "0.000000000 s",
+        1: "0.000000001 s",
+        4_600_123_456: "4.600123456 s",
+        -1_500_000_000: "-1.500000000 s",
+        1_700_000_000_000_000_001: "1700000000.000000001 s",
+    }
+    assert {ns: instant(ns) for ns in cases} == cases
+
+
+def test_things_are_counted_in_words() -> None:
+    assert [counted(number, "launch") for number in (0, 1, 1_200)] == ["0 launches", "1 launch", "1,200 launches"]
+    assert [counted(number, "kernel") for number in (1, 2)] == ["1 kernel", "2 kernels"]
 
 
 def test_shares_are_whole_only_when_they_are() -> None:
@@ -144,7 +160,7 @@ def test_shares_are_whole_only_when_they_are() -> None:
     assert percent(1, 1_000_000) == "<0.1 %"
     assert percent(1, 3) == "33.3 %"
     assert percent(15, 10) == "150.0 %"
-    assert percent(None, 10) == percent(1, 0) == percent(1, None) == "n/a"
+    assert percent(None, 10) == percent(1, 0) == percent(1, None) == "-"
 
 
 def test_sizes_for_people() -> None:

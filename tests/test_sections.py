@@ -563,7 +563,7 @@ def test_rules_of_a_trace_without_kernels() -> None:
     nogpu = next(trace for trace in TRACES if trace.stem == "nogpu")
     assert json.loads(call("rules", nogpu).out) == {"file": "nogpu.sqlite", "kernels": []}
     for shown in ("text", "markdown"):
-        assert "0 of 0 names" in call("rules", "--format", shown, nogpu).out
+        assert "0, of 0 names" in call("rules", "--format", shown, nogpu).out
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=named)

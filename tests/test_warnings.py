@@ -134,3 +134,19 @@ def test_reversed_calls_and_ranges_are_counted_and_add_no_time(tmp_path: Path) -
     assert [warn.message.split(" ", 1)[0] for warn in digest.warnings] == ["1", "1"]
     assert digest.api["cudaFree_v3020"].total_ns == 0
     assert (digest.nvtx["r"].count, digest.nvtx["r"].sum_ns, digest.nvtx["r"].union_ns) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("trace", "lost", "words"),
+    [
+        (launched(), "CUDA", "Counts, sums and busy time are lower bounds: capture a shorter stretch"),
+        (launched(), "NVTX", "The trace has no NVTX range or mark: none is missing unless the program makes some"),
+        (launched().range("r", 1, 2), "NVTX", "Counts and times of NVTX ranges and marks are lower bounds, GPU"),
+    ],
+    ids=["CUDA", "no NVTX", "NVTX"],
+)
+def test_lost_events_say_which_figures_they_touch(trace: TraceBuilder, lost: str, words: str, tmp_path: Path) -> None:
+    said = f"Not all {lost} events might have been collected."
+    (warn,) = summarize(trace.diagnostic(said).write(tmp_path / "t.sqlite")).warnings
+    assert warn.message.startswith(f"The collector says: {said} {words}")
+    assert ("GPU and API figures are not touched" in warn.message) == (lost == "NVTX")

@@ -12,7 +12,7 @@ def command(
     output: Output = None,
     compact: Compact = False,
 ) -> None:
-    """Say what is in a trace, and what is missing, without reading its events."""
+    """Say what is in a trace, and what is missing. Of 64 MB and more, only the ends of the event tables are read."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import inspect

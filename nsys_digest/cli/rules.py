@@ -18,11 +18,11 @@ def command(
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to list in text and markdown.")] = 40,
     compact: Compact = False,
 ) -> None:
-    """Show which rule took which kernel of a trace, and what no rule took."""
+    """Show which rule took which kernel of a trace. What no rule took comes first."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import classify
-    from nsys_digest.render.account import rules_report
+    from nsys_digest.render.rules import rules_report
 
     found = classify(trace, rules=rules)
     write_report(lambda: found.to_json(compact=compact), lambda: rules_report(found, top), chosen, output)

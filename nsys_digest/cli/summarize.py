@@ -72,7 +72,7 @@ def command(
     ] = ReaderChoice.auto,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings on standard error.")] = False,
 ) -> None:
-    """Digest a trace: GPU busy and idle and why, launches, kernels, memory, CUDA API, NVTX ranges, dispatch marks."""
+    """Digest a trace: GPU busy and idle, and why. Also launches, kernels, memory, CUDA API, NVTX ranges and marks."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import summarize

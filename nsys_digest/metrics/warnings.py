@@ -16,6 +16,7 @@ from nsys_digest.scan import Scanned
 from nsys_digest.schema.calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
 from nsys_digest.schema.capture import CaptureFacts
 from nsys_digest.schema.tables import NEWEST_SCHEMA, process_of
+from nsys_digest.units import counted
 
 CODES: Final[Mapping[str, str]] = {
     "truncated-capture": "the collector says that events are missing",
@@ -64,7 +65,7 @@ def warnings(
 ) -> tuple[Warn, ...]:
     """Return the warnings, by code in the order of ``CODES``, then as found."""
     warned = [
-        *_diagnostics(facts),
+        *_diagnostics(facts, any_nvtx=any(counter["nvtx"] for counter in rows.values())),
         *_missing_gpu_work(scanned, facts, gpu, rows, strings),
         *_odd_rows(scanned),
         *_schema(facts, missing),
@@ -82,16 +83,32 @@ def warnings(
     return tuple(sorted(dict.fromkeys(warned), key=lambda warn: order.index(warn.code)))
 
 
-def _diagnostics(facts: CaptureFacts) -> Iterator[Warn]:
+def _diagnostics(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn]:
     """Keep what bears on CUDA and NVTX: lost events, and errors of the collector."""
     for diagnostic in facts.diagnostics:
         lost = _TRUNCATED.search(diagnostic.text)
         if lost and _OF_INTEREST.search(lost["what"]):
-            yield Warn("truncated-capture", f"The collector says: {diagnostic.text}")
+            said = diagnostic.text.rstrip().rstrip(".")
+            yield Warn("truncated-capture", f"The collector says: {said}. {_reach(lost['what'], any_nvtx=any_nvtx)}")
         elif _OF_INTEREST.search(diagnostic.text) and (
             diagnostic.severity == "error" or "not supported" in diagnostic.text
         ):
             yield Warn("collector-report", f"The collector reports: {diagnostic.text}")
+
+
+def _reach(lost: str, *, any_nvtx: bool) -> str:
+    """Say which figures lost events of a kind touch, and what helps."""
+    cure = "capture a shorter stretch, and let the program end on its own"
+    if "nvtx" not in lost.lower():
+        return f"Counts, sums and busy time are lower bounds: {cure}"
+    if any_nvtx:
+        return (
+            f"Counts and times of NVTX ranges and marks are lower bounds, GPU and API figures are not touched: {cure}"
+        )
+    return (
+        "The trace has no NVTX range or mark: none is missing unless the program makes some. GPU and API figures are "
+        "not touched"
+    )
 
 
 def _missing_gpu_work(
@@ -124,14 +141,14 @@ def _missing_gpu_work(
         if graphs and not counter["graph"] and not scanned.gpu.graph_nodes[process] and any_gpu:
             yield Warn(
                 "graph-work-missing",
-                f"GPU work is missing: {who} launched {_count(graphs, 'CUDA graph')}, but the trace has neither graph "
+                f"GPU work is missing: {who} launched {counted(graphs, 'CUDA graph')}, but the trace has neither graph "
                 "rows nor kernels of graphs, so busy time is too low and idle time too high. Profile again with "
                 "--cuda-graph-trace=graph or node",
             )
         elif launches and any_gpu and not any(counter[kind] for kind in KINDS):
             yield Warn(
                 "process-without-gpu",
-                f"{who} made {_count(launches, 'launch call')}, but none of its GPU work is in the trace; a process "
+                f"{who} made {counted(launches, 'launch call')}, but none of its GPU work is in the trace; a process "
                 "that forks before it starts CUDA needs --trace-fork-before-exec=true",
             )
 
@@ -153,13 +170,13 @@ def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
     if scanned.nvtx is not None and scanned.nvtx.open_count:
         yield Warn(
             "open-ranges",
-            f"{_count(scanned.nvtx.open_count, 'NVTX range')} still open at the end of the capture; taken to end at "
+            f"{counted(scanned.nvtx.open_count, 'NVTX range')} still open at the end of the capture; taken to end at "
             "the last time stamp of the trace",
         )
     if scanned.nvtx is not None and scanned.nvtx.ended_with_session_count:
         yield Warn(
             "open-ranges",
-            f"{_count(scanned.nvtx.ended_with_session_count, 'NVTX range')} ended with the profiling session, to the "
+            f"{counted(scanned.nvtx.ended_with_session_count, 'NVTX range')} ended with the profiling session, to the "
             "nanosecond: nsys ends so what the program leaves open",
         )
     if scanned.name_count is not None:
@@ -176,11 +193,7 @@ def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
         (reversed_ranges, "NVTX range", "that ends before it starts"),
     ):
         if count:
-            yield Warn("skipped-intervals", f"{_count(count, thing)} {what}: counted, but without any time")
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing if number == 1 else thing + 'es' if thing.endswith('ch') else thing + 's'}"
+            yield Warn("skipped-intervals", f"{counted(count, thing)} {what}: counted, but without any time")
 
 
 def _schema(facts: CaptureFacts, missing: Mapping[str, list[str]]) -> Iterator[Warn]:
@@ -214,13 +227,13 @@ def _account(limits: AccountLimits) -> Iterator[Warn]:
     if limits.unmatched_kernels:
         yield Warn(
             "unattributed-kernels",
-            f"{_count(limits.unmatched_kernels, 'kernel')} without a launch call in the trace: no launch cost, range "
+            f"{counted(limits.unmatched_kernels, 'kernel')} without a launch call in the trace: no launch cost, range "
             "or cause of idle time is known for them. The capture began late, or left out the calls",
         )
     if limits.unseen_graphs:
         yield Warn(
             "graph-kernels-unseen",
-            f"{_count(limits.unseen_graphs, 'CUDA graph launch')} traced as a whole: "
+            f"{counted(limits.unseen_graphs, 'CUDA graph launch')} traced as a whole: "
             "kernel totals, categories, communication and kernel tails do not see what ran inside. Profile with "
             "--cuda-graph-trace=node to see it, at a cost in time",
         )

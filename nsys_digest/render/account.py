@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from nsys_digest.metrics.kernel_kinds import RuleUse
 from nsys_digest.model import Digest
-from nsys_digest.render.blocks import NAME, Block, Column, Report, more, numbers
-from nsys_digest.sections import LaunchCost, Steps, Tails
-from nsys_digest.units import duration, percent, size
+from nsys_digest.render.blocks import NAME, Block, Column, more, named, numbers
+from nsys_digest.sections import DispatchStep, Idle, LaunchCost, Steps, Tails
+from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
 _WORDS = {
     "queued": "launched, waiting to start",
@@ -27,7 +26,7 @@ def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
     if digest.idle is not None:
         yield from _idle(digest, top)
     if digest.steps is not None:
-        yield from _steps(digest.steps)
+        yield from _steps(digest.steps, gpu=digest.gpu_activity_span_ns is not None)
     if digest.launch is not None:
         yield _launch(digest, top)
     if digest.categories is not None:
@@ -42,7 +41,7 @@ def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
 
 def _idle(digest: Digest, top: int) -> Iterator[Block]:
     assert digest.idle is not None
-    columns = (*numbers("device", "idle", "share", "gaps", "longest"), Column("cause", "name"))
+    columns = (*numbers("device", "idle", "share", "gaps", "longest"), Column("cause", "text"))
     yield Block(
         "Why the GPU was idle: what the thread that ended each gap was doing",
         columns,
@@ -60,35 +59,41 @@ def _idle(digest: Digest, top: int) -> Iterator[Block]:
             if cause.ns
         ),
     )
+    yield _host(digest.idle, top)
+    yield _gaps(digest.idle, top)
+
+
+def _host(idle: Idle, top: int) -> Block:
     rows = [
-        (str(device.device), duration(ns), percent(ns, device.idle_ns), name)
-        for device in digest.idle.devices
+        (str(device.device), duration(ns), percent(ns, device.idle_ns), named(name))
+        for device in idle.devices
         for name, ns in list(device.host_by_nvtx_ns.items())[:top]
     ]
-    yield Block(
-        "Idle in host code, by innermost NVTX range", (*numbers("device", "idle", "share of idle"), NAME), tuple(rows)
+    rest = sum(len(device.host_by_nvtx_ns) for device in idle.devices) - len(rows)
+    columns = (*numbers("device", "idle", "share of idle"), NAME)
+    return Block("Idle in host code, by innermost NVTX range, most first", columns, tuple(rows), more(rest))
+
+
+def _gaps(idle: Idle, top: int) -> Block:
+    columns = (
+        *numbers("device", "start", "length"),
+        Column("mostly", "label"),
+        Column("before → after", "name"),
+        Column("NVTX", "name"),
     )
-    yield Block(
-        "Longest gaps",
+    rows = tuple(
         (
-            *numbers("device", "start", "length"),
-            Column("mostly", "name"),
-            Column("before → after", "name"),
-            Column("NVTX", "name"),
-        ),
-        tuple(
-            (
-                str(gap.device),
-                duration(gap.start_ns),
-                duration(gap.length_ns),
-                max(gap.causes_ns, key=lambda cause: gap.causes_ns[cause]),
-                f"{gap.before} → {gap.after}",
-                " / ".join(gap.nvtx) or "-",
-            )
-            for gap in digest.idle.longest[:top]
-        ),
-        "" if not digest.idle.longest else "starts are on the trace's own clock",
+            str(gap.device),
+            instant(gap.start_ns),
+            duration(gap.length_ns),
+            max(gap.causes_ns, key=lambda cause: gap.causes_ns[cause]),
+            f"{named(gap.before)} → {named(gap.after)}",
+            " / ".join(map(named, gap.nvtx)) or MISSING,
+        )
+        for gap in idle.longest[:top]
     )
+    notes = (more(len(idle.longest) - len(rows)), "starts are on the trace's own clock")
+    return Block("Longest gaps", columns, rows, "; ".join(filter(None, notes)))
 
 
 def _launch(digest: Digest, top: int) -> Block:
@@ -99,7 +104,7 @@ def _launch(digest: Digest, top: int) -> Block:
         (
             f"{cost.api.count:,}",
             *(duration(ns) for of in (cost.api, cost.queue_delay, cost.latency) for ns in (of.p50_ns, of.p99_ns)),
-            name,
+            named(name),
         )
         for name, cost in costs[:top]
     )
@@ -107,11 +112,12 @@ def _launch(digest: Digest, top: int) -> Block:
     early = digest.launch.kernels.started_before_return_count + digest.launch.graphs.started_before_return_count
     notes = (
         more(len(costs) - len(rows)),
+        "call is the time in the call; queue from its return, latency from its start, to the start of the work",
         f"{early:,} began before their call returned, which the queue leaves out" if early else "",
-        f"{unmatched:,} kernels without a launch call in the trace" if unmatched else "",
+        f"{counted(unmatched, 'kernel')} without a launch call in the trace" if unmatched else "",
     )
     return Block(
-        "Launches: the call, from its return to the start of the work, from its start to that",
+        "Launches, most first",
         (*numbers(*columns), NAME),
         rows,
         "; ".join(filter(None, notes)),
@@ -148,7 +154,7 @@ def _communication(digest: Digest) -> Block:
         for device in digest.communication
         if device.total_ns
     )
-    columns = (*numbers("device", "total", "hidden", "exposed", "share exposed"), Column("by kind", "name"))
+    columns = (*numbers("device", "total", "hidden", "exposed", "share exposed"), Column("by kind", "text"))
     return Block("Communication against compute", columns, rows)
 
 
@@ -159,115 +165,92 @@ def _memory(digest: Digest) -> Block:
             f"{row.count:,}",
             size(row.bytes),
             duration(row.ns),
-            *("-" if value is None else f"{value:.2f}" for value in (row.gbps.p50, row.gbps.max)),
+            *(MISSING if value is None else f"{value:.2f}" for value in (row.gbps.p50, row.gbps.max)),
             f"{row.direction}, {row.source_kind or 'unknown'} to {row.destination_kind or 'unknown'}",
         )
         for row in digest.memory.copies
     ]
     sets = digest.memory.sets
     if sets.count:
-        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.ns), "-", "-", "set"))
+        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.ns), MISSING, MISSING, "set"))
     hidden = digest.memory.overlapped_with_kernels_ns
     note = f"{duration(hidden)} of the copies ran beside kernels of the same device" if digest.memory.copies else ""
-    columns = (*numbers("count", "bytes", "time", "GB/s p50", "max"), Column("copies and sets", "name"))
+    columns = (*numbers("count", "bytes", "time", "GB/s p50", "max"), Column("copies and sets", "text"))
     return Block("Memory", columns, tuple(rows), note)
 
 
 def _dispatch(digest: Digest, top: int) -> Block:
     assert digest.dispatch_steps is not None
+    steps = _longest(digest.dispatch_steps, top)
+    gpu = digest.gpu_activity_span_ns is not None
     rows = tuple(
         (
-            step.mode or "-",
+            step.mode or MISSING,
             "all" if step.padded is None else f"{step.padded:,}",
             f"{step.steps:,}",
-            "-" if step.actual is None else f"{step.actual:,}",
-            "-" if step.padding_ratio is None else f"{100 * step.padding_ratio:.1f} %",
+            MISSING if step.actual is None else f"{step.actual:,}",
+            MISSING if step.padding_ratio is None else f"{100 * step.padding_ratio:.1f} %",
             duration(step.wall.p50_ns),
             duration(step.wall.p99_ns),
-            duration(step.gpu_busy_ns),
-            duration(step.gpu_launched_ns),
+            duration(step.gpu_busy_ns) if gpu else MISSING,
+            duration(step.gpu_launched_ns) if gpu else MISSING,
             f"{step.graph_launch_count:,}",
         )
-        for step in digest.dispatch_steps[:top]
+        for step in steps
     )
-    columns = ("mode", "padded", "steps", "actual", "padding", "wall p50", "p99", "GPU busy", "launched", "graphs")
+    columns = ("padded", "steps", "actual", "padding", "wall p50", "p99", "GPU busy", "launched", "graphs")
     note = more(len(digest.dispatch_steps) - len(rows))
-    return Block("Dispatch steps, each to the next mark of its thread", numbers(*columns), rows, note)
+    which = ", those of most wall time" if note else ""
+    title = f"Dispatch steps, each to the next mark of its thread{which}"
+    return Block(title, (Column("mode", "label"), *numbers(*columns)), rows, note)
+
+
+def _longest(steps: Sequence[DispatchStep], top: int) -> list[DispatchStep]:
+    """Return the steps of most wall time, in their own order."""
+    ranked = sorted(range(len(steps)), key=lambda index: -steps[index].wall.total_ns)
+    return [steps[index] for index in sorted(ranked[:top])]
 
 
 def _three(tails: Tails | None) -> str:
     return "n/a" if tails is None else ", ".join(map(duration, (tails.p50_ns, tails.p95_ns, tails.max_ns)))
 
 
-def _steps(steps: Steps) -> Iterator[Block]:
+def _steps(steps: Steps, *, gpu: bool) -> Iterator[Block]:
     first = steps.first
     busy = (steps.busy_ratio.p50, steps.busy_ratio.min)
-    rows = [
-        ("steps", f"{steps.count:,}, the first one apart"),
-        ("first, wall", duration(first.wall_ns) if first else "-"),
-        ("wall p50, p95, max", _three(steps.wall)),
-        ("idle p50, p95, max", _three(steps.idle)),
-        ("busy p50, min", ", ".join("-" if value is None else f"{100 * value:.1f} %" for value in busy)),
-    ]
-    if steps.exposed_communication is not None:
-        exposed = steps.exposed_communication
-        rows.append(("exposed communication p50, max", f"{duration(exposed.p50_ns)}, {duration(exposed.max_ns)}"))
-    yield Block(f"Steady state: {steps.name}", (Column("figure", "name"), Column("value", "name")), tuple(rows))
+    rows = [("steps", _how_many(steps)), ("first, wall", duration(first.wall_ns) if first else MISSING)]
+    if steps.wall.count:
+        rows.append(("wall p50, p95, max", _three(steps.wall)))
+    if steps.wall.count and gpu:
+        rows += [
+            ("idle p50, p95, max", _three(steps.idle)),
+            ("busy p50, min", ", ".join(MISSING if value is None else f"{100 * value:.1f} %" for value in busy)),
+        ]
+        if steps.exposed_communication is not None:
+            exposed = steps.exposed_communication
+            rows.append(("exposed communication p50, max", f"{duration(exposed.p50_ns)}, {duration(exposed.max_ns)}"))
+    yield Block(f"Steady state: {steps.name}", (Column("figure", "text"), Column("value", "text")), tuple(rows))
     yield Block(
         "Slowest steps",
-        (*numbers("start", "wall", "GPU busy", "idle"), Column("idle causes", "name")),
+        (*numbers("start", "wall", "GPU busy", "idle"), Column("idle causes", "text")),
         tuple(
             (
-                duration(step.start_ns),
+                instant(step.start_ns),
                 duration(step.wall_ns),
-                duration(step.gpu_busy_ns),
-                duration(step.gpu_idle_ns),
+                duration(step.gpu_busy_ns) if gpu else MISSING,
+                duration(step.gpu_idle_ns) if gpu else MISSING,
                 ", ".join(
                     f"{cause} {duration(ns)}"
                     for cause, ns in sorted(step.idle_causes_ns.items(), key=lambda item: -item[1])
                 )
-                or "-",
+                or MISSING,
             )
             for step in steps.slowest
         ),
     )
 
 
-def rules_report(found: RuleUse, top: int) -> Report:
-    """Arrange which rule took which kernel; what no rule took comes first."""
-    whole = sum(kernel.total_ns for kernel in found.kernels)
-    unknown = [kernel for kernel in found.kernels if kernel.rule is None]
-    known = [kernel for kernel in found.kernels if kernel.rule is not None]
-    unknown_ns = sum(kernel.total_ns for kernel in unknown)
-    facts = (
-        ("kernels", f"{sum(kernel.count for kernel in found.kernels):,} of {len(found.kernels):,} names"),
-        ("no rule", f"{duration(unknown_ns)} ({percent(unknown_ns, whole)}) of kernel time, {len(unknown):,} names"),
-    )
-    columns = (*numbers("total", "share", "count"), NAME)
-    blocks = (
-        Block(
-            "Kernels that no rule took",
-            columns,
-            tuple(
-                (duration(kernel.total_ns), percent(kernel.total_ns, whole), f"{kernel.count:,}", kernel.name)
-                for kernel in unknown[:top]
-            ),
-            more(len(unknown) - top),
-        ),
-        Block(
-            "Kernels by rule",
-            (Column("total"), Column("category", "name"), Column("rule", "name"), Column("pattern", "name"), NAME),
-            tuple(
-                (
-                    duration(kernel.total_ns),
-                    "/".join(filter(None, (kernel.category, kernel.kind))),
-                    kernel.rule or "",
-                    kernel.pattern or "",
-                    kernel.name,
-                )
-                for kernel in known[:top]
-            ),
-            more(len(known) - top),
-        ),
-    )
-    return Report(found.file, facts, (), tuple(block for block in blocks if block.rows), (), "")
+def _how_many(steps: Steps) -> str:
+    if not steps.wall.count:
+        return f"{steps.count:,}: the first is set apart, and no other is left to measure"
+    return f"{steps.count:,}: the first is set apart, the figures are of the other {steps.wall.count:,}"

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from nsys_digest.parts import Warn
+from nsys_digest.units import MISSING
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a block: numbers align right, names may be cut."""
+    """A column of a block.
+
+    Numbers, which align right, and labels, a few words, stay on one line. Names and text go on to further lines; only
+    of a very long name, which comes from the trace, the middle may be left out.
+    """
 
     title: str
-    kind: Literal["number", "name"] = "number"
+    kind: Literal["number", "label", "name", "text"] = "number"
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """How much of a device's span it was busy; ``share`` is 0 to 1, None without GPU activity."""
+    """How much of a device's span it was busy; ``share`` is 0 to 1, None where that says nothing."""
 
     label: str
     share: float | None
@@ -55,6 +61,23 @@ NAME = Column("name", "name")
 def numbers(*titles: str) -> tuple[Column, ...]:
     """Return columns of numbers."""
     return tuple(map(Column, titles))
+
+
+def named(name: str) -> str:
+    """Return a name that can be seen and is not taken for a missing value: quoted where it is blank or a dash."""
+    return "(no name)" if not name else f'"{name}"' if name.strip() in {"", MISSING} else name
+
+
+def filled(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    """Return the blocks that have rows, without the columns in which no row has anything."""
+    return tuple(_without_empty_columns(block) for block in blocks if block.rows)
+
+
+def _without_empty_columns(block: Block) -> Block:
+    cells = enumerate(zip(*block.rows, strict=True))
+    kept = [index for index, column in cells if index == 0 or set(column) != {MISSING}]
+    rows = tuple(tuple(row[index] for index in kept) for row in block.rows)
+    return replace(block, columns=tuple(block.columns[index] for index in kept), rows=rows)
 
 
 def more(count: int) -> str:

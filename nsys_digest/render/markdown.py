@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nsys_digest.render.blocks import Block, Report
 from nsys_digest.render.escape import markdown, markdown_code
+from nsys_digest.units import MISSING
 
 
 def render(report: Report) -> str:
@@ -29,7 +30,7 @@ def _block(block: Block) -> str:
     rows = [
         "| "
         + " | ".join(
-            markdown(cell) if column.kind == "number" else markdown_code(cell)
+            markdown_code(cell) if column.kind == "name" and cell != MISSING else markdown(cell)
             for column, cell in zip(block.columns, row, strict=True)
         )
         + " |"

@@ -1,4 +1,4 @@
-"""The report for a terminal."""
+"""The report for a terminal: no line is wider than the terminal, and a narrow one shows what a wide one does."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import io
 import re
 from collections.abc import Iterator
 
-from rich import box
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from nsys_digest.render.blocks import Bar, Block, Report
 from nsys_digest.render.escape import one_line
+from nsys_digest.render.table import INDENT, table
+from nsys_digest.render.wrap import shortened, wrapped
 
 _BAR_CELLS = 40
-_NAME_CELLS = 16
-_GAP_CELLS = 3
+_LEAST_BAR_CELLS = 10
+_LEAST_WIDTH = 20
 _ORDER = re.compile(r"^( *)::", re.MULTILINE)
 
 
@@ -34,89 +34,82 @@ def render(report: Report, *, width: int, color: bool) -> str:
         emoji=False,
         markup=False,
     )
-    console.print(Text(one_line(report.title), style="bold"))
-    for paragraph in report.lead:
-        console.print(Text(one_line(paragraph)))
-    if report.lead:
-        console.print()
-    labels = max((len(label) for label, _ in report.facts), default=0)
-    for label, value in report.facts:
-        console.print(Text.assemble((f"  {label:<{labels}}  ", "dim"), one_line(value)), soft_wrap=True)
-    if report.bars:
-        console.print()
-        labels = max(len(one_line(bar.label)) for bar in report.bars)
-        for bar in report.bars:
-            console.print(_bar(bar, labels), soft_wrap=True)
-    for block in report.blocks:
-        console.print()
-        console.print(Text(block.title, style="bold"))
-        if _fits(block, width):
-            console.print(_table(block))
-        else:
-            console.print(_stacked(block, width), soft_wrap=True)
-        if block.note:
-            console.print(Text(f"  {one_line(block.note)}", style="dim"))
-    if report.warnings:
-        console.print()
-        console.print(Text("Warnings", style="bold yellow"))
-        for warn in report.warnings:
-            console.print(Text.assemble(("  ! ", "yellow"), one_line(warn.message), (f" [{warn.code}]", "dim")))
-    if report.notes:
-        console.print()
-        console.print(Text(one_line(report.notes), style="dim"))
+    for line in _lines(report, max(width, _LEAST_WIDTH)):
+        console.print(line, soft_wrap=True)
     # A line that begins with two colons is an order to the log of a GitHub Actions step.
     return _ORDER.sub(r"\1\\x3a:", out.getvalue())
 
 
-def _bar(bar: Bar, labels: int) -> Text:
-    label = f"  {one_line(bar.label):<{labels}}  "
-    if bar.share is None:
-        return Text.assemble(label, (bar.text, "dim"))
-    # Full and empty are reserved for exactly all and exactly nothing.
-    cells = round(bar.share * _BAR_CELLS)
-    cells = min(max(cells, 1), _BAR_CELLS - 1) if 0 < bar.share < 1 else cells
-    return Text.assemble(label, ("█" * cells, "green"), ("░" * (_BAR_CELLS - cells), "dim"), f"  {bar.text}")
+def _lines(report: Report, width: int) -> Iterator[Text]:
+    yield from _paragraph(report.title, width, style="bold")
+    for paragraph in report.lead:
+        yield from _paragraph(paragraph, width)
+    if report.lead:
+        yield Text()
+    labels = max((cell_len(label) for label, _ in report.facts), default=0)
+    for label, value in report.facts:
+        yield from _hanging(f"{INDENT}{label:<{labels}}  ", value, width)
+    if report.bars:
+        yield Text()
+        yield from _bars(report.bars, width)
+    for block in report.blocks:
+        yield Text()
+        yield from _block(block, width)
+    if report.warnings:
+        yield Text()
+        yield Text("Warnings", style="bold yellow")
+        for warn in report.warnings:
+            yield from _hanging("  ! ", f"{warn.message} [{warn.code}]", width, style="yellow")
+    if report.notes:
+        yield Text()
+        yield from _paragraph(report.notes, width, style="dim")
 
 
-def _table(block: Block) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=True, show_edge=False, header_style="dim")
-    for column in block.columns:
-        if column.kind == "number":
-            table.add_column(column.title, justify="right", no_wrap=True)
+def _paragraph(text: str, width: int, *, style: str = "", indent: str = "") -> Iterator[Text]:
+    for line in wrapped(one_line(text), width - len(indent)):
+        yield Text(indent + line, style=style)
+
+
+def _hanging(label: str, text: str, width: int, *, style: str = "dim") -> Iterator[Text]:
+    """Yield text behind a label; its further lines begin below its first."""
+    lines = wrapped(one_line(text), max(width - cell_len(label), 1))
+    for lead, line in zip([label, *[" " * cell_len(label)] * (len(lines) - 1)], lines, strict=True):
+        yield Text.assemble((lead, style), line)
+
+
+def _bars(bars: tuple[Bar, ...], width: int) -> Iterator[Text]:
+    """Yield a line for each device; all bars are of one length, below their labels where those leave no room."""
+    labels = shortened([one_line(bar.label) for bar in bars])
+    widest = max(map(cell_len, labels))
+    texts = max((cell_len(bar.text) for bar in bars if bar.share is not None), default=0)
+    beside = width - widest - texts - 3 * len(INDENT)
+    room = beside if beside >= _LEAST_BAR_CELLS else width - texts - 3 * len(INDENT)
+    for label, bar in zip(labels, bars, strict=True):
+        if beside >= _LEAST_BAR_CELLS:
+            label = f"{INDENT}{label}{' ' * (widest - cell_len(label))}{INDENT}"
         else:
-            table.add_column(column.title, overflow="ellipsis" if len(block.columns) > 1 else "fold", ratio=1)
-    for row in block.rows:
-        cells = zip(block.columns, row, strict=True)
-        table.add_row(*(Text(one_line(cell), no_wrap=len(block.columns) > 1) for _, cell in cells))
-    return table
+            yield from _paragraph(label, width, indent=INDENT)
+            label = 2 * INDENT
+        if bar.share is None:
+            yield from _hanging(label, bar.text, width)
+        else:
+            drawn = _drawn(bar.share, max(min(room, _BAR_CELLS), 1))
+            yield Text.assemble(label, *drawn, f"{INDENT}{bar.text}")
 
 
-def _widths(block: Block) -> list[int]:
-    columns = zip(*([column.title for column in block.columns], *block.rows), strict=True)
-    return [max(cell_len(one_line(cell)) for cell in column) for column in columns]
+def _drawn(share: float, width: int) -> tuple[tuple[str, str], tuple[str, str]]:
+    # Full and empty are reserved for exactly all and exactly nothing.
+    cells = round(share * width)
+    cells = min(max(cells, 1), width - 1) if 0 < share < 1 else cells
+    return ("█" * cells, "green"), ("░" * (width - cells), "dim")
 
 
-def _fits(block: Block, width: int) -> bool:
-    """Tell whether a table has room for its numbers whole and for a useful part of its names."""
-    widths = zip(block.columns, _widths(block), strict=True)
-    needed = sum(size if column.kind == "number" else min(size, _NAME_CELLS) for column, size in widths)
-    return needed + _GAP_CELLS * len(block.columns) <= width
-
-
-def _stacked(block: Block, width: int) -> Text:
-    """Return a table that is too wide with the names of each row on a line of their own: no number is ever cut."""
-    widths = _widths(block)
-    numbers = [index for index, column in enumerate(block.columns) if column.kind == "number"]
-    names = [index for index, column in enumerate(block.columns) if column.kind == "name"]
-    gap = " " if sum(widths[index] + 2 for index in numbers) > width - 1 else "  "
-
-    def lines(cells: tuple[str, ...], style: str) -> Iterator[tuple[str, str]]:
-        yield gap.join(f"{one_line(cells[index]):>{widths[index]}}" for index in numbers), style
-        if names:
-            text = "  ".join(one_line(cells[index]) for index in names)
-            yield f"    {text if cell_len(text) <= width - 5 else set_cell_size(text, width - 6) + '…'}", style
-
-    rows = [*lines(tuple(column.title for column in block.columns), "dim")]
-    rows += [line for row in block.rows for line in lines(row, "")]
-    indent = gap[1:]
-    return Text("\n").join(Text(f"{indent}{line}".rstrip(), style=style) for line, style in rows)
+def _block(block: Block, width: int) -> Iterator[Text]:
+    yield from _paragraph(block.title, width, style="bold")
+    head, rows = table(block, width)
+    for line in head:
+        yield Text(line, style="dim")
+    for line in rows:
+        yield Text(line)
+    if block.note:
+        yield from _paragraph(block.note, width, style="dim", indent=INDENT)

@@ -213,11 +213,15 @@ _MATTERS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("META_DATA_EXPORT", "EXPORT_META_DATA"), "no export metadata: the nsys version is unknown (about 2021 or older)"),
     (("META_DATA_CAPTURE",), "no capture settings: the CUDA graph trace mode is unknown"),
     (("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"), "no GPU table: devices have no name"),
-    ((DIAGNOSTICS,), "no diagnostics: lost events would go unseen (written since nsys 2024.4)"),
 )
 
 
-def missing_tables(with_rows: Iterable[str]) -> list[str]:
+def missing_tables(tables: Iterable[str], with_rows: Iterable[str]) -> list[str]:
     """Return what an export lacks, and why it matters, one line each."""
     present = set(with_rows)
-    return [why for group, why in _MATTERS if not present.intersection(group)]
+    missing = [why for group, why in _MATTERS if not present.intersection(group)]
+    if DIAGNOSTICS not in tables:
+        missing.append("no table of diagnostics, which nsys writes since 2024.4: lost events would go unseen")
+    elif DIAGNOSTICS not in present:
+        missing.append("the table of diagnostics is empty: lost events would go unseen")
+    return missing

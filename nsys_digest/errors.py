@@ -9,7 +9,16 @@ DigestError
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
-└── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
+├── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
+├── LogInvalid           log-invalid         3  a log of phases cannot be read, or is no such log
+├── PhasesDisagree       phases-disagree     5  the times of a log and of its trace do not agree
+├── NsysMissing          nsys-missing        6  nsys, or something that it needs, is not there
+├── RecordFailed         record-failed       6  the recorder made no trace
+├── RecordTimedOut       record-timed-out    6  the recorded program was ended at its time limit
+├── CommandNotFound      command-not-found   127  the command to record cannot be run
+├── WorkloadFailed       workload-failed     6  a workload went wrong
+├── WorkloadDependency   workload-dependency 6  a package that workloads need is not installed
+└── WorkloadDevice       workload-device     6  the device asked for is not there
 """
 
 from __future__ import annotations
@@ -87,6 +96,69 @@ class RulesInvalid(DigestError):
     exit_status = 2
 
 
+class LogInvalid(DigestError):
+    """A log of phases cannot be read, or is no such log."""
+
+    code = "log-invalid"
+    exit_status = 3
+
+
+class PhasesDisagree(DigestError):
+    """The times of a log and of its trace do not agree, and ``--check`` asked for that."""
+
+    code = "phases-disagree"
+    exit_status = 5
+
+
+class NsysMissing(DigestError):
+    """No nsys was found, or one that lacks what it needs to write a trace; nothing was run."""
+
+    code = "nsys-missing"
+    exit_status = 6
+
+
+class RecordFailed(DigestError):
+    """The recorder made no trace."""
+
+    code = "record-failed"
+    exit_status = 6
+
+
+class RecordTimedOut(DigestError):
+    """The recorded program was ended at its time limit; what was recorded until then is kept where it came."""
+
+    code = "record-timed-out"
+    exit_status = 6
+
+
+class CommandNotFound(DigestError):
+    """The command to record is not there, or may not be run; the status is the one that shells use."""
+
+    code = "command-not-found"
+    exit_status = 127
+
+
+class WorkloadFailed(DigestError):
+    """A workload went wrong."""
+
+    code = "workload-failed"
+    exit_status = 6
+
+
+class WorkloadDependency(DigestError):
+    """A package that workloads need is not installed."""
+
+    code = "workload-dependency"
+    exit_status = 6
+
+
+class WorkloadDevice(DigestError):
+    """The device that a workload was asked to use is not there."""
+
+    code = "workload-device"
+    exit_status = 6
+
+
 ERRORS: tuple[type[DigestError], ...] = (
     TraceUnreadable,
     NotATrace,
@@ -97,4 +169,13 @@ ERRORS: tuple[type[DigestError], ...] = (
     OutputFailed,
     UsageInvalid,
     RulesInvalid,
+    LogInvalid,
+    PhasesDisagree,
+    NsysMissing,
+    RecordFailed,
+    RecordTimedOut,
+    CommandNotFound,
+    WorkloadFailed,
+    WorkloadDependency,
+    WorkloadDevice,
 )

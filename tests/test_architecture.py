@@ -20,8 +20,10 @@ LAYERS = [
     {"scan", "events"},
     {"metrics", "inspection"},
     {"account"},
+    {"phase_log", "phases"},
     {"render"},
     {"pipeline"},
+    {"recorder", "workloads"},
     {"cli"},
     {"__main__"},
 ]

@@ -50,8 +50,8 @@ class Engine:
         self._pool = TokenPool(self.prompts, config.max_requests, config.window, device)
         cache = KVCache(config.sizes, config.sizes.layers, config.max_requests, positions, like)
         self._buffers = Buffers(most_tokens, config.max_requests, config.window, cache, self._pool, like)
-        self._ple = PerLayerEmbeddings(config.sizes, most_tokens, config.seed, like)
-        self._target_stack = Stack(self.target, cache, self._ple)
+        self.ple = PerLayerEmbeddings(config.sizes, most_tokens, config.seed, like)
+        self._target_stack = Stack(self.target, cache, self.ple)
         self._drafter_stack: Stack | None = None
         if config.drafts:
             drafter = Drafter(self.target, generator)
@@ -98,7 +98,7 @@ class Engine:
         placement = dispatch.placement
         self._marks.mark(dispatch.text)
         self._buffers.place_tokens(placement)
-        embeddings = self._ple.look_up(placement.actual, lambda: self._wait_for_ids(placement), self._marks)
+        embeddings = self.ple.look_up(placement.actual, lambda: self._wait_for_ids(placement), self._marks)
         self._buffers.place_positions(placement, embeddings)
         hidden = self._dispatcher.run(dispatch, self._target_stack, self._buffers.target)
         step = self._buffers.sampling(placement)

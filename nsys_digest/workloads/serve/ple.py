@@ -25,10 +25,10 @@ class PerLayerEmbeddings:
         columns = sizes.layers * sizes.ple_width
         most_rows = min(most_tokens, sizes.vocabulary)
         self._shape = shape
-        self._table = torch.empty(sizes.vocabulary, columns, dtype=like.dtype, pin_memory=pinned)
+        self.table = torch.empty(sizes.vocabulary, columns, dtype=like.dtype, pin_memory=pinned)
         generator = torch.Generator().manual_seed(seed)
         for first in range(0, sizes.vocabulary, _INIT_ROWS):  # in blocks: no second table in float32
-            block = self._table[first : first + _INIT_ROWS]
+            block = self.table[first : first + _INIT_ROWS]
             block.copy_(torch.randn(block.shape, generator=generator))
         self._staged = torch.empty(most_rows, columns, dtype=like.dtype, pin_memory=pinned)
         self._rows = torch.zeros(most_rows, columns, dtype=like.dtype, device=like.device)
@@ -45,7 +45,7 @@ class PerLayerEmbeddings:
                 unique, inverse = torch.unique(ids, return_inverse=True)
             with marks.range("PLE_CPU_gather"):
                 staged = self._staged[: len(unique)]
-                torch.index_select(self._table, 0, unique, out=staged)
+                torch.index_select(self.table, 0, unique, out=staged)
                 self._rows[: len(unique)].copy_(staged, non_blocking=True)
         return inverse
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -60,7 +61,7 @@ def check_options(recording: Recording) -> None:
         raise UsageInvalid(
             f"--capture-range {recording.capture_range}: it is none, cudaProfilerApi, or nvtx:NAME; take one of these"
         )
-    if not recording.trace or not all(word.isascii() and word.isprintable() for word in recording.trace.split(",")):
+    if not re.fullmatch(r"[\w-]+(,[\w-]+)*", recording.trace, re.ASCII):
         raise UsageInvalid("--trace: names of APIs set apart by commas are wanted, as in cuda,nvtx")
     if recording.timeout_s is not None and not recording.timeout_s > 0:
         raise UsageInvalid(f"--timeout {recording.timeout_s:g}: it must be more than 0 seconds")

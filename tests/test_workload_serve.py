@@ -18,13 +18,14 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("nvtx")
 
 from nsys_digest.workloads.ranges import Marks  # noqa: E402
-from nsys_digest.workloads.serve import dispatch  # noqa: E402
+from nsys_digest.workloads.serve import dispatch, model  # noqa: E402
 from nsys_digest.workloads.serve.attention import KVCache, PrefillRow  # noqa: E402
 from nsys_digest.workloads.serve.config import ModelSizes, ServeConfig  # noqa: E402
 from nsys_digest.workloads.serve.dispatch import captured_sizes  # noqa: E402
 from nsys_digest.workloads.serve.engine import Engine  # noqa: E402
 from nsys_digest.workloads.serve.loop import Outcome, serve, serve_all  # noqa: E402
 from nsys_digest.workloads.serve.requests import RequestSpec, read_requests  # noqa: E402
+from nsys_digest.workloads.serve.scheduler import Scheduler  # noqa: E402
 from nsys_digest.workloads.serve.stack import Inputs, Stack  # noqa: E402
 
 SIZES = ModelSizes(layers=2, hidden=16, heads=4, kv_heads=2, intermediate=24, vocabulary=61, ple_width=4, experts=0)
@@ -51,13 +52,20 @@ def outputs(config: ServeConfig, specs: tuple[RequestSpec, ...] = THREE) -> list
     return [request.output for request in serve(config, specs).requests]
 
 
-def plain_logits(engine: Engine, tokens: Any) -> Any:
-    """Return float64 logits of all tokens at once, by a model written out anew: no cache, no chunks, head by head."""
-    target, sizes = engine.target, engine.target.sizes
-    width, share = sizes.head_width, sizes.heads // sizes.kv_heads
+@pytest.fixture(autouse=True)
+def layers_that_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what layers add outweigh the embedding, so that a token depends on all before it."""
+    monkeypatch.setattr(model, "_GAIN", 4.0)
 
-    def norm(x: Any) -> Any:
-        return x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+
+def norm(x: Any) -> Any:
+    return x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+
+
+def plain_layers(module: Any, x: Any, ple: Any) -> Any:
+    """Return float64 hidden states of all tokens at once, by layers written out anew: no cache, no chunks."""
+    sizes = module.sizes
+    width, share = sizes.head_width, sizes.heads // sizes.kv_heads
 
     def turn(x: Any) -> Any:
         """Multiply as complex numbers: the first half of a head is real, the second imaginary."""
@@ -66,9 +74,7 @@ def plain_logits(engine: Engine, tokens: Any) -> Any:
         turned = torch.complex(x[:, : width // 2], x[:, width // 2 :]) * torch.polar(torch.ones_like(angles), angles)
         return torch.cat([turned.real, turned.imag], dim=1)
 
-    x = target.embedding.double()[tokens]
-    ple = engine.ple.table.double()[tokens].view(len(tokens), sizes.layers, -1)
-    for index, layer in enumerate(target.layers):
+    for index, layer in enumerate(module.layers):
         parts = (norm(x) @ layer.qkv.double().T).split(width, dim=1)
         attended = []
         for head in range(sizes.heads):
@@ -83,9 +89,31 @@ def plain_logits(engine: Engine, tokens: Any) -> Any:
         else:
             gate, up = (norm(x) @ layer.up.double().T).chunk(2, dim=1)
             x = x + (gate * gate.sigmoid() * up) @ layer.down.double().T
-        gate = torch.nn.functional.gelu(x @ layer.ple_gate.double().T, approximate="tanh")
-        x = x + (gate * ple[:, index]) @ layer.ple_output.double().T
-    return norm(x) @ target.head.double().T
+        if ple is not None:
+            gate = torch.nn.functional.gelu(x @ layer.ple_gate.double().T, approximate="tanh")
+            x = x + (gate * ple[:, index]) @ layer.ple_output.double().T
+    return norm(x)
+
+
+def plain_hidden(engine: Engine, tokens: Any) -> Any:
+    ple = engine.ple.table.double()[tokens].view(len(tokens), SIZES.layers, -1)
+    return plain_layers(engine.target, engine.target.embedding.double()[tokens], ple)
+
+
+def plain_logits(engine: Engine, tokens: Any) -> Any:
+    return plain_hidden(engine, tokens) @ engine.target.head.double().T
+
+
+def plain_drafts(engine: Engine, tokens: Any, count: int) -> list[int]:
+    """Return what is guessed behind tokens, the last of which was sampled: each guess from all before it, anew."""
+    drafter = engine.drafter
+    hidden, behind = plain_hidden(engine, tokens[:-1]), tokens[1:]
+    for _ in range(count):
+        inputs = torch.cat([norm(drafter.embedding.double()[behind]), norm(hidden)], dim=1) @ drafter.join.double().T
+        made = plain_layers(drafter, inputs, None)[-1:]
+        behind = torch.cat([behind, (made @ drafter.head.double().T).argmax(dim=1)])
+        hidden = torch.cat([hidden, made])
+    return behind[len(tokens) - 1 :].tolist()
 
 
 def one_by_one(layer: Any, token: Any) -> Any:
@@ -129,14 +157,34 @@ def test_logits_of_chunks_are_those_of_one_plain_forward() -> None:
     torch.testing.assert_close(torch.cat(found).double(), plain_logits(engine, tokens), rtol=1e-4, atol=1e-4)
 
 
+def test_drafts_are_those_of_a_plain_drafter() -> None:
+    config = replace(CONFIG, drafts=3)
+    spec = RequestSpec(0.0, 37, None, 6)
+    engine = Engine(config, (spec,), Marks())
+    engine.prepare()
+    scheduler = Scheduler((spec,), 1, config.window, config.chunk_tokens)
+    while segments := scheduler.next_step(0.0):
+        engine.step(segments)
+        engine.read_results()
+        request = segments[0].request
+        if request.output:
+            tokens = torch.cat([engine.prompts[0], torch.tensor(request.output)])
+            assert engine.next_tokens(0) == [request.output[-1], *plain_drafts(engine, tokens, 3)]
+    assert request.drafts_accepted > 0
+    assert request.context == 37 + 6 + request.drafts_accepted
+
+
 def test_the_context_decides_the_tokens() -> None:
-    """Otherwise the tests above would not see a wrong attention: prompts that end alike go on differently."""
+    """Otherwise the tests above would not see a wrong attention."""
     engine = Engine(CONFIG, THREE[:1], Marks())
     prompt = engine.prompts[0]
-    other = prompt.clone()
-    other[:-1] = prompt[:-1].flip(0)
-    best, best_of_other = (plain_logits(engine, tokens)[-1] for tokens in (prompt, other))
-    assert (best - best_of_other).abs().max() > 0.1
+    best = plain_logits(engine, prompt).argmax(dim=1)
+    changed = 0
+    for place in range(30):
+        other = prompt.clone()
+        other[place] = (prompt[place] + 1) % SIZES.vocabulary
+        changed += int((plain_logits(engine, other).argmax(dim=1) != best)[place + 1 :].any())
+    assert changed > 20
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])

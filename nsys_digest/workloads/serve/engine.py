@@ -53,9 +53,11 @@ class Engine:
         self.ple = PerLayerEmbeddings(config.sizes, most_tokens, config.seed, like)
         self._target_stack = Stack(self.target, cache, self.ple)
         self._drafter_stack: Stack | None = None
-        if config.drafts:
-            drafter = Drafter(self.target, generator)
-            self._drafter_stack = Stack(drafter, KVCache(config.sizes, 1, config.max_requests, positions, like), None)
+        self.drafter = Drafter(self.target, generator) if config.drafts else None
+        if self.drafter is not None:
+            self._drafter_stack = Stack(
+                self.drafter, KVCache(config.sizes, 1, config.max_requests, positions, like), None
+            )
         self._sampler = Sampler(config.sizes.vocabulary, config.temperature, config.seed, device)
         self._dispatcher = Dispatcher(config, self._buffers)
         self._results = torch.zeros(config.max_requests, 1 + config.window, dtype=torch.int64, device=device)
@@ -163,6 +165,11 @@ class Engine:
         self.acceptance.offered += offered
         self.acceptance.accepted += right
         self._unread = ()
+
+    def next_tokens(self, slot: int) -> list[int]:
+        """Return the last token of a slot and its drafts, once the GPU has them."""
+        found: list[int] = self._pool.next_tokens[slot].tolist()
+        return found
 
     def synchronize(self) -> None:
         """Wait for the device."""

@@ -1,7 +1,7 @@
 """Behave as nsys does in the ways that matter to a recorder; FAKE_NSYS says in which way, as words.
 
-``daemon`` leaves one behind that has left its parent, ``stubborn`` one that SIGTERM does not end, ``closes`` passes on no
-streams but the usual three, ``raw`` writes raw data only, ``report`` a report only, ``nothing`` no file at all,
+``daemon`` leaves one behind that has left its parent, ``stubborn`` one that SIGTERM does not end, ``closes`` passes on
+no streams but the usual three, ``raw`` writes raw data only, ``report`` a report only, ``nothing`` no file at all,
 ``refuses`` does not run the program, ``stuck`` never gets the trace written, ``patient`` outlives Ctrl-C,
 ``version=2024.1.1`` is another version.
 """

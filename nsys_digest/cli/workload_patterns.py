@@ -26,9 +26,7 @@ from nsys_digest.recorder.options import GraphTrace
 def command(
     context: typer.Context,
     device: Device = DeviceKind.cuda,
-    repeats: Annotated[
-        int, typer.Option("--repeats", min=1, max=1000, metavar="N", help="Rounds of each pattern.")
-    ] = 3,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, max=1000, metavar="N", help="Rounds of each pattern.")] = 3,
     processes: Annotated[
         int, typer.Option("--processes", min=0, max=64, metavar="N", help="Processes started beside the first.")
     ] = 2,
@@ -47,8 +45,8 @@ def command(
     record_instead(context)
     from nsys_digest.workloads.patterns import Plan, run
 
-    account = run(Plan(device.value, repeats, processes, threads))
+    account = run(Plan(device.value, rounds, processes, threads))
     if as_json:
-        output.write(json.dumps(account.to_dict(), indent=2), None)
+        output.write(json.dumps(account.document, indent=2), None)
     else:
         output.write("\n".join(account.lines()), None)

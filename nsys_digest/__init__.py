@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nsys_digest.errors import (
+        CheckpointInvalid,
         CommandNotFound,
         DigestError,
         DigestInvalid,
+        LogInvalid,
         MissingData,
         NotATrace,
         NsysMissing,
         OutputFailed,
+        PhasesDisagree,
         RecordFailed,
         RecordTimedOut,
         RulesInvalid,
@@ -45,13 +48,16 @@ _HOMES = {
     "summarize": "pipeline",
     **dict.fromkeys(
         (
+            "CheckpointInvalid",
             "CommandNotFound",
             "DigestError",
             "DigestInvalid",
+            "LogInvalid",
             "MissingData",
             "NotATrace",
             "NsysMissing",
             "OutputFailed",
+            "PhasesDisagree",
             "RecordFailed",
             "RecordTimedOut",
             "RulesInvalid",
@@ -68,14 +74,17 @@ _HOMES = {
 }
 
 __all__ = [
+    "CheckpointInvalid",
     "CommandNotFound",
     "Digest",
     "DigestError",
     "DigestInvalid",
+    "LogInvalid",
     "MissingData",
     "NotATrace",
     "NsysMissing",
     "OutputFailed",
+    "PhasesDisagree",
     "RecordFailed",
     "RecordTimedOut",
     "RulesInvalid",

@@ -11,6 +11,7 @@ DigestError
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
 ├── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
 ├── LogInvalid           log-invalid         3  a log of phases cannot be read, or is no such log
+├── CheckpointInvalid    checkpoint-invalid  3  a folder is no whole checkpoint of a model
 ├── PhasesDisagree       phases-disagree     5  the times of a log and of its trace do not agree
 ├── NsysMissing          nsys-missing        6  nsys, or something that it needs, is not there
 ├── RecordFailed         record-failed       6  the recorder made no trace
@@ -103,6 +104,13 @@ class LogInvalid(DigestError):
     exit_status = 3
 
 
+class CheckpointInvalid(DigestError):
+    """A folder is no whole checkpoint of a model that a workload can load."""
+
+    code = "checkpoint-invalid"
+    exit_status = 3
+
+
 class PhasesDisagree(DigestError):
     """The times of a log and of its trace do not agree, and ``--check`` asked for that."""
 
@@ -170,6 +178,7 @@ ERRORS: tuple[type[DigestError], ...] = (
     UsageInvalid,
     RulesInvalid,
     LogInvalid,
+    CheckpointInvalid,
     PhasesDisagree,
     NsysMissing,
     RecordFailed,

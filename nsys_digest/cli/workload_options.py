@@ -76,15 +76,17 @@ def record_instead(
                 raise UsageInvalid(f"--{name.replace('_', '-')} is for recorded runs; add --record NAME")
         return
     check_installed(*needs)
+    nsys = values["nsys"]
+    # typer turns words into paths and choices only for the command itself, in some versions
     recording = Recording(
-        graphs=values["record_graphs"],
+        graphs=GraphTrace(values["record_graphs"]),
         capture_range=capture_range,
         timeout_s=values["record_timeout"],
-        nsys=values["nsys"],
+        nsys=None if nsys is None else Path(nsys),
         force=values["force"],
         nsys_options=nsys_options,
     )
-    record_command.record_and_digest(own_command(context), values["record"], recording, summarize=values["summarize"])
+    record_command.record_and_digest(own_command(context), Path(values["record"]), recording, summarize=values["summarize"])
 
 
 def own_command(context: typer.Context) -> list[str]:

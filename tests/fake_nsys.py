@@ -2,7 +2,7 @@
 
 ``daemon`` leaves one behind that has left its parent, ``stubborn`` one that SIGTERM does not end, ``closes`` passes on
 no streams but the usual three, ``raw`` writes raw data only, ``report`` a report only, ``nothing`` no file at all,
-``refuses`` does not run the program, ``stuck`` never gets the trace written, ``patient`` outlives Ctrl-C,
+``refuses`` does not run the program, ``stuck`` never gets the trace written,
 ``version=2024.1.1`` is another version.
 """
 
@@ -50,10 +50,10 @@ def main(arguments: list[str]) -> int:
         return 1
     if "daemon" in WORDS:
         leave_daemon(os.environ["FAKE_TOKEN"])
-    if "patient" in WORDS:
-        signal.signal(signal.SIGINT, lambda *_: None)
     print("Collecting data...")
-    program = subprocess.Popen(arguments[first:], pass_fds=() if "closes" in WORDS else (8, 9))
+    # as nsys 2025.3 does: a session of its own for the program, and Ctrl-C passed on
+    program = subprocess.Popen(arguments[first:], pass_fds=() if "closes" in WORDS else (8, 9), start_new_session=True)
+    signal.signal(signal.SIGINT, lambda *_: program.send_signal(signal.SIGINT))
     status = program.wait()
     if "stuck" in WORDS:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

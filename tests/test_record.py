@@ -374,12 +374,11 @@ until = time.monotonic() + 1
 while time.monotonic() < until: time.sleep(0.05)
 print(len(seen), flush=True)
 """
-    # the pretended nsys must outlive the signal of the terminal, as nsys does
     pid, master = pty.fork()
     if pid == 0:
         os.chdir(bench.folder)
         words = bench.words("-q", "-o", "out", *bench.program(count))
-        os.execve(words[0], words, bench.environment("patient"))
+        os.execve(words[0], words, bench.environment())
     shown = b""
     while b"ready" not in shown:
         shown += os.read(master, 100)
@@ -488,9 +487,10 @@ def pretend_ldd(folder: Path, lacking: str) -> None:
     (folder / "ldd").chmod(0o755)
 
 
-def test_an_importer_without_its_libraries_is_refused_before_the_run(bench: Bench, tmp_path: Path) -> None:
-    host = tmp_path / "nsys" / "host-linux-x64"
-    host.mkdir()
+@pytest.mark.parametrize("name", ["host-linux-x64", "linux-desktop-glibc_2_11_3-x64", "target-linux-x64"])
+def test_an_importer_without_its_libraries_is_refused_before_the_run(bench: Bench, tmp_path: Path, name: str) -> None:
+    host = tmp_path / "nsys" / name
+    host.mkdir(exist_ok=True)
     (host / "QdstrmImporter").write_text("")
     pretend_ldd(bench.nsys.parent, "libelf.so.1 libdw.so.1")
     line = the_line(bench.run("-o", "out", *bench.program("print('ran')")), 6, "nsys-missing")
@@ -509,6 +509,28 @@ def test_a_program_that_is_not_on_linux(monkeypatch: pytest.MonkeyPatch, bench: 
     monkeypatch.setattr(supervise.sys, "platform", "darwin")
     monkeypatch.chdir(bench.folder)
     assert "on Linux only" in the_line(call("record", "--", "true"), 6, "nsys-missing")
+
+
+def test_a_workload_runs_itself_again_under_the_recorder(bench: Bench) -> None:
+    for name in ("torch", "nvtx"):
+        pytest.importorskip(name)
+    small = ["--device", "cpu", "--rounds", "2", "--processes", "0", "--threads=0", "--json"]
+    words = ["workload", "patterns", *small, "--record", "out", "--record-graphs", "graph", "--summarize"]
+    note = bench.folder / "note"
+    done = subprocess.run(
+        command(*words),
+        cwd=bench.folder,
+        env=bench.environment(FAKE_NSYS_NOTE=str(note)),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    account, end = json.JSONDecoder().raw_decode(done.stdout)
+    assert account["plan"] == {"device": "cpu", "rounds": 2, "processes": 0, "threads": 0}
+    assert json.loads(done.stdout[end:])["file"] == "out.sqlite"
+    assert "--cuda-graph-trace=graph" in json.loads(note.read_text())["options"]
+    assert bench.files() == {*ENDS, "note"}
 
 
 def test_children_that_were_there_before_are_left_alone(inside: Bench) -> None:

@@ -27,7 +27,7 @@ Summarize: TypeAlias = Annotated[
 
 def command(
     program: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND...", help="The program and its arguments; no shell string.")
+        list[str], typer.Argument(metavar="COMMAND", help="The program and its arguments, behind --; no shell string.")
     ],
     output: Annotated[
         Path | None,

@@ -33,10 +33,15 @@ _PACKAGES = {
 
 
 def importer_of(nsys: Path) -> Path | None:
-    """Return the importer that belongs to an nsys: beside it, or in the folder of the host's programs."""
+    """Return the importer that belongs to an nsys: beside it, or in the folder of the host's programs.
+
+    That folder is ``host-linux-x64`` in Nsight Systems and ``linux-desktop-glibc_2_11_3-x64`` in Nsight Compute, next
+    to that of nsys.
+    """
     folder = nsys.resolve().parent
-    places = [folder, *sorted(folder.parent.glob("host-linux-*")), *sorted(folder.parent.glob("*/host-linux-*"))]
-    return next((place / IMPORTER for place in places if (place / IMPORTER).is_file()), None)
+    return next(
+        (path for path in (folder / IMPORTER, *sorted(folder.parent.glob(f"*/{IMPORTER}"))) if path.is_file()), None
+    )
 
 
 def missing_libraries(nsys: Path) -> list[str]:

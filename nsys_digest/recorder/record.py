@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nsys_digest.errors import CommandNotFound, DigestError, NsysMissing, RecordFailed, RecordTimedOut, UsageInvalid
 from nsys_digest.recorder.find import Nsys, find_nsys
-from nsys_digest.recorder.libraries import missing_libraries, packages_of
+from nsys_digest.recorder.libraries import IMPORTER, importer_of, missing_libraries, packages_of
 from nsys_digest.recorder.options import Recording, check_options, nsys_command, nsys_environment
 from nsys_digest.recorder.supervise import Ended, Patience, Supervisor, program_words, signals_held, supported
 
@@ -231,7 +231,7 @@ def _failure(nsys: Nsys, ended: Ended, target: Target, recording: Recording, wor
         cure = f"it lacks {', '.join(lacking)}: install {packages_of(lacking)}; then" if lacking else "where it runs:"
         return RecordFailed(
             f"nsys recorded the program and its importer failed, so there is no trace; the raw data is in {rescued}; "
-            f"{cure} QdstrmImporter -i {rescued}{said}"
+            f"{cure} {importer_of(nsys.path) or IMPORTER} -i {rescued}{said}"
         )
     if rescued is not None:
         return RecordFailed(

@@ -11,7 +11,7 @@ from typing import Any
 from nsys_digest.errors import CheckpointInvalid
 from nsys_digest.workloads.opd.checkpoint import check_checkpoint
 from nsys_digest.workloads.opd.settings import Settings, Size
-from nsys_digest.workloads.requirements import need_torch, need_transformers
+from nsys_digest.workloads.requirements import need, need_torch, need_transformers
 
 _ATTENTION = "eager"
 """The attention whose two products, mask and softmax are operators of their own, as in the log."""
@@ -99,7 +99,7 @@ def load_checkpoint(folder: Path) -> Any:
             attn_implementation=_ATTENTION,
             output_loading_info=True,
         )
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
+    except _load_errors() as error:
         reason = " ".join(str(error).split())
         raise CheckpointInvalid(f"{folder}: cannot be loaded ({reason[:300]}); download the checkpoint anew") from None
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
@@ -109,6 +109,12 @@ def load_checkpoint(folder: Path) -> Any:
                 "download the checkpoint anew"
             )
     return model
+
+
+def _load_errors() -> tuple[type[Exception], ...]:
+    """Return what the library raises where files do not fit together; its own checks of a configuration are apart."""
+    strict = getattr(need("huggingface_hub.errors"), "StrictDataclassError", ValueError)
+    return (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ArithmeticError, strict)
 
 
 def perturb(student: Any, teacher: Any, settings: Settings) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -10,6 +9,10 @@ from typing import Final, Literal, TypeAlias
 from nsys_digest.errors import UsageInvalid
 
 PhaseTiming: TypeAlias = Literal["sync", "events", "none"]
+
+
+_LARGEST: Final = 1e30
+"""What float32 still holds with some room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,10 @@ class Settings:
         if self.phase_timing == "events" and self.device == "cpu":
             raise UsageInvalid("a CPU has no events; choose --phase-timing sync or none")
         for name in ("lr", "weight_decay", "grad_clip", "perturb_scale"):
-            if not math.isfinite(getattr(self, name)):
-                raise UsageInvalid(f"--{name.replace('_', '-')} is no finite number; choose another")
+            if not 0 <= getattr(self, name) <= _LARGEST:
+                raise UsageInvalid(
+                    f"--{name.replace('_', '-')} must be a number from 0 to {_LARGEST:g}; choose another"
+                )
         self.size.check()
 
     def check_vocabulary(self, vocab: int) -> None:

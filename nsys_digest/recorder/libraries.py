@@ -16,7 +16,7 @@ _NOT_FOUND = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
 _PLAIN = re.compile(r"[\w.+-]+")
 _ANSWER_S = 30.0
 
-# Names of packages in Debian 12 and 13, Ubuntu 22.04 and 24.04 (t64 where the older name is gone), and Fedora, RHEL.
+# Packages of Debian and Ubuntu, whose newer releases have …t64 and still answer to these names; of Fedora and RHEL.
 _PACKAGES = {
     "libdw.so.1": ("libdw1", "elfutils-libs"),
     "libelf.so.1": ("libelf1", "elfutils-libelf"),

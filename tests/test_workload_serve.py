@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from support import ROOT, call, the_line
+from nsys_digest.errors import WorkloadFailed
+from support import ROOT, call, spawn, the_line
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("nvtx")
@@ -24,6 +25,7 @@ from nsys_digest.workloads.serve.config import ModelSizes, ServeConfig  # noqa: 
 from nsys_digest.workloads.serve.dispatch import captured_sizes  # noqa: E402
 from nsys_digest.workloads.serve.engine import Engine  # noqa: E402
 from nsys_digest.workloads.serve.loop import Outcome, serve, serve_all  # noqa: E402
+from nsys_digest.workloads.serve.model import Target  # noqa: E402
 from nsys_digest.workloads.serve.requests import RequestSpec, read_requests  # noqa: E402
 from nsys_digest.workloads.serve.scheduler import Scheduler  # noqa: E402
 from nsys_digest.workloads.serve.stack import Inputs, Stack  # noqa: E402
@@ -440,6 +442,31 @@ def test_a_file_keeps_its_order(tmp_path: Path) -> None:
 )
 def test_options_that_do_not_fit_are_one_line(words: tuple[str, ...], told: str) -> None:
     assert told in the_line(call("workload", "serve", "--device", "cpu", *words), 2, "usage-invalid")
+
+
+WITHOUT = """
+import sys
+sys.modules[sys.argv[1]] = None
+from nsys_digest.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("package", ["torch", "nvtx"])
+@pytest.mark.parametrize("name", ["serve", "train"])
+def test_a_package_that_is_not_there_is_one_line(name: str, package: str) -> None:
+    ran = spawn(package, "workload", name, "--device", "cpu", script=WITHOUT)
+    line = the_line(ran, 6, "workload-dependency")
+    assert package in line
+    assert "pip install 'nsys-digest[workloads]'" in line
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    # a million positions for 4096 requests, each of 1024 heads of 64 floats: 1 PiB, more than addresses reach
+    sizes = replace(SIZES, hidden=65536, heads=1024, kv_heads=1024, layers=1, intermediate=1, vocabulary=2)
+    monkeypatch.setattr(Target, "__init__", lambda self, sizes, generator, like: torch.nn.Module.__init__(self))
+    with pytest.raises(WorkloadFailed, match="too little memory"):
+        serve(replace(CONFIG, sizes=sizes, max_requests=4096, chunk_tokens=1 << 14), (RequestSpec(0.0, 1 << 20, 1),))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

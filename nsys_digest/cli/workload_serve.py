@@ -75,13 +75,19 @@ def command(
     layers: Annotated[
         Size, typer.Option("--layers", min=1, max=1000, metavar="N", help="Layers of the target.")
     ] = None,
-    hidden: Annotated[Size, typer.Option("--hidden", min=2, metavar="N", help="Width of the model.")] = None,
-    heads: Annotated[Size, typer.Option("--heads", min=1, metavar="N", help="Heads of attention.")] = None,
-    kv_heads: Annotated[Size, typer.Option("--kv-heads", min=1, metavar="N", help="Heads of the KV cache.")] = None,
-    intermediate: Annotated[Size, typer.Option("--intermediate", min=1, metavar="N", help="Width of the MLP.")] = None,
-    vocabulary: Annotated[Size, typer.Option("--vocabulary", min=2, metavar="N", help="Different tokens.")] = None,
+    hidden: Annotated[Size, typer.Option("--hidden", min=2, max=65536, metavar="N", help="Width of the model.")] = None,
+    heads: Annotated[Size, typer.Option("--heads", min=1, max=1024, metavar="N", help="Heads of attention.")] = None,
+    kv_heads: Annotated[
+        Size, typer.Option("--kv-heads", min=1, max=1024, metavar="N", help="Heads of the KV cache.")
+    ] = None,
+    intermediate: Annotated[
+        Size, typer.Option("--intermediate", min=1, max=1 << 18, metavar="N", help="Width of the MLP.")
+    ] = None,
+    vocabulary: Annotated[
+        Size, typer.Option("--vocabulary", min=2, max=1 << 20, metavar="N", help="Different tokens.")
+    ] = None,
     ple_width: Annotated[
-        Size, typer.Option("--ple-width", min=1, metavar="N", help="Width of the per-layer embeddings.")
+        Size, typer.Option("--ple-width", min=1, max=65536, metavar="N", help="Width of the per-layer embeddings.")
     ] = None,
     moe: Annotated[
         int, typer.Option("--moe", min=0, max=1024, metavar="EXPERTS", help="Experts in place of each MLP.")

@@ -55,10 +55,12 @@ def command(
     ),
     device: Device = DeviceKind.cuda,
     gpus: Annotated[int, typer.Option("--gpus", min=1, max=64, metavar="N", help="Ranks, each with its own GPU.")] = 1,
-    batch: Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Sequences of a step, over all ranks.")] = 8,
+    batch: Annotated[
+        int, typer.Option("--batch", min=1, max=1 << 16, metavar="N", help="Sequences of a step, over all ranks.")
+    ] = 8,
     steps: Annotated[int, typer.Option("--steps", min=1, max=100_000, metavar="N", help="Training steps.")] = 10,
     sequence: Annotated[
-        int | None, typer.Option("--sequence", min=1, metavar="N", help="Tokens of a training sequence.")
+        int | None, typer.Option("--sequence", min=1, max=1 << 20, metavar="N", help="Tokens of a training sequence.")
     ] = None,
     bucket_mb: Annotated[
         float, typer.Option("--bucket-mb", min=0.001, metavar="MB", help="Size of a bucket of gradients, MiB.")
@@ -71,10 +73,14 @@ def command(
         StepGraphs | None, typer.Option("--graphs", help="full: each token of decode-tp is one graph.")
     ] = None,
     layers: Annotated[int | None, typer.Option("--layers", min=1, max=1000, metavar="N", help="Layers.")] = None,
-    hidden: Annotated[int | None, typer.Option("--hidden", min=1, metavar="N", help="Width of the model.")] = None,
-    heads: Annotated[int | None, typer.Option("--heads", min=1, metavar="N", help="Heads of attention.")] = None,
+    hidden: Annotated[
+        int | None, typer.Option("--hidden", min=1, max=65536, metavar="N", help="Width of the model.")
+    ] = None,
+    heads: Annotated[
+        int | None, typer.Option("--heads", min=1, max=1024, metavar="N", help="Heads of attention.")
+    ] = None,
     vocabulary: Annotated[
-        int | None, typer.Option("--vocabulary", min=2, metavar="N", help="Different tokens.")
+        int | None, typer.Option("--vocabulary", min=2, max=1 << 20, metavar="N", help="Different tokens.")
     ] = None,
     seed: Seed = 0,
     dtype: Annotated[DtypeName | None, typer.Option("--dtype", help="Type of the products.")] = None,

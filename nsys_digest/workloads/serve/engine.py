@@ -81,7 +81,8 @@ class Engine:
         for stack, inputs in self._stacks():
             self._dispatcher.capture(stack, inputs)
             chunk = min(config.chunk_tokens, stack.cache.positions)
-            stack.forward(inputs.first(chunk), [PrefillRow(0, chunk, 0, 0)])
+            for start in (0, stack.cache.positions - chunk):  # with as much before it as there can be
+                stack.forward(inputs.first(chunk), [PrefillRow(0, chunk, 0, start)])
             few = inputs.first(config.window)
             stack.forward(few, full_layout(stack, few, 1, config.window))
         self.synchronize()

@@ -13,13 +13,13 @@ from nsys_digest.workloads.serve.attention import DecodeRows
 from nsys_digest.workloads.serve.stack import Inputs, Layout, Stack, State
 
 _T = TypeVar("_T")
-_WARM_UPS = 2
 
 
 class Capture:
     """Captures into one memory pool, on one side stream.
 
-    Work is run on the side stream before it is captured, so that nothing of cuBLAS or PyTorch is set up in a capture.
+    Work is run once on the side stream before it is captured, so that a capture sets nothing of cuBLAS or
+    PyTorch up.
     What a capture returns is kept by the caller, and so is its memory in the pool; what it only used in between may be
     used again by the next one, because graphs run one behind another.
     """
@@ -32,8 +32,7 @@ class Capture:
         """Return a graph of the work, and what the work returned: the tensors that each replay writes anew."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
-            for _ in range(_WARM_UPS):
-                work()
+            work()
         torch.cuda.current_stream().wait_stream(self._stream)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()

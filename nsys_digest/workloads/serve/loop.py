@@ -68,13 +68,15 @@ def serve(
         with _profiled(config):
             outcome = serve_all(engine, config, specs, marks)
         engine.close()
-    except torch.OutOfMemoryError as error:
-        raise WorkloadFailed(
-            f"the device has too little memory ({first_line(error)}); take fewer --layers or a smaller --hidden, "
-            "fewer --max-requests or shorter prompts"
-        ) from None
     except torch.AcceleratorError as error:
         raise WorkloadFailed(f"the GPU failed ({first_line(error)}); look at nvidia-smi and dmesg") from None
+    except RuntimeError as error:  # PyTorch says no memory of a GPU with a class of its own, of the host without
+        if not isinstance(error, torch.OutOfMemoryError) and "allocate" not in str(error):
+            raise
+        raise WorkloadFailed(
+            f"there is too little memory ({first_line(error)}); take fewer --layers or a smaller --hidden, "
+            "fewer --max-requests or shorter prompts"
+        ) from None
     return outcome
 
 

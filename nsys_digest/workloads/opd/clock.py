@@ -17,6 +17,9 @@ from nsys_digest.workloads.requirements import need_torch
 class Clock(Protocol):
     """Takes stamps while work runs, and turns them into times afterwards."""
 
+    def finish(self) -> None:
+        """Have the range that is about to end hold the work begun in it, where stamps count it so."""
+
     def stamp(self) -> Any:
         """Take a stamp."""
 
@@ -30,6 +33,10 @@ class WaitingClock:
     def __init__(self, device: Any) -> None:
         self._device = device
 
+    def finish(self) -> None:
+        """Wait."""
+        synchronize(self._device)
+
     def stamp(self) -> int:
         """Wait, and read the clock."""
         synchronize(self._device)
@@ -42,6 +49,9 @@ class WaitingClock:
 
 class HostClock:
     """The host's clock, read without waiting: what a phase takes to ask for its work."""
+
+    def finish(self) -> None:
+        """Do nothing."""
 
     def stamp(self) -> int:
         """Read the clock."""
@@ -58,6 +68,9 @@ class EventClock:
     def __init__(self, device: Any) -> None:
         self._device = device
         self._torch = need_torch()
+
+    def finish(self) -> None:
+        """Do nothing."""
 
     def stamp(self) -> Any:
         """Record an event."""
@@ -83,8 +96,9 @@ def clock_of(timing: PhaseTiming, device: Any) -> Clock:
 
 
 class StepTimer:
-    """Times of one step: every phase is an NVTX range of its name around two stamps, the step is one around all.
+    """Times of one step: every phase is an NVTX range of its name, stamped as it has begun and as it has ended.
 
+    Both stamps lie behind an edge of the range, as late as each other, so that neither of the two times is the longer.
     ``prefix`` is put before the names of the ranges of a step that is not to be counted. After the step, ``total_ns``
     and ``ns_by_phase`` hold its times, instances of a phase added up; phases do not overlap, so they add up to the
     total or less.
@@ -113,7 +127,7 @@ class StepTimer:
             self._stamps.append(self._clock.stamp())
             yield
             synchronize(self._device)
-            self._stamps.append(self._clock.stamp())
+        self._stamps.append(self._clock.stamp())
         self._settle()
 
     @contextmanager
@@ -122,7 +136,8 @@ class StepTimer:
         with self._marks.range(f"{self._prefix}{name}"):
             self._stamps.append(self._clock.stamp())
             yield
-            self._stamps.append(self._clock.stamp())
+            self._clock.finish()
+        self._stamps.append(self._clock.stamp())
         self._names.append(name)
 
     def _settle(self) -> None:

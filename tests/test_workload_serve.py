@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+import nsys_digest
+from builder import TraceBuilder
 from nsys_digest.errors import WorkloadFailed
 from support import ROOT, call, spawn, the_line
 
@@ -304,6 +306,37 @@ def test_padding_is_what_the_marks_say(replayed: Callable[..., tuple[Outcome, Ma
         "CG_DISPATCH:actual=1:mode=NONE:padded=1": 9,
     }
     assert done.graph_launches == {("PIECEWISE", 8): 5, ("PIECEWISE", 4): 30}
+
+
+@pytest.mark.parametrize("graphs", ["full", "piecewise"])
+def test_a_digest_of_what_was_emitted_agrees_with_the_account(
+    graphs: str, replayed: Callable[..., tuple[Outcome, Marks]], tmp_path: Path
+) -> None:
+    """Marks, ranges and launches are drawn into a trace in their order, 10 ns apart, each launch with a kernel."""
+    done, marks = replayed(replace(CONFIG, max_requests=3, graphs=graphs, graph_sizes=(4, 8, 16)))
+    trace = TraceBuilder("2025.3").gpu(0, "GPU").process(1, "python").session(1_000_000)
+    begun: list[tuple[str, int]] = []
+    first = [kind for kind, _ in marks.kept].index("mark")
+    for at, (kind, name) in enumerate(marks.kept[first:], 1):
+        if kind == "mark":
+            trace.mark(name, at * 10)
+        elif kind == "push":
+            begun.append((name, at * 10))
+        elif kind == "pop":
+            trace.range(*begun.pop(), at * 10)
+        else:
+            trace.api("cudaGraphLaunch_v10000", at * 10, at * 10 + 5, correlation=at)
+            trace.kernel(at * 10 + 2, at * 10 + 9, correlation=at)
+    digest = nsys_digest.summarize(trace.write(tmp_path / "trace.sqlite")).to_dict()
+    assert digest["dispatch"] == done.marks
+    assert {name: found["count"] for name, found in digest["nvtx"].items()} == done.ranges
+    assert "dispatch-disagrees" not in {warning["code"] for warning in digest["warnings"]}
+    found = {
+        (group["mode"], group["padded"]): group["graph_launch_count"]
+        for group in digest["dispatch_steps"]
+        if group["padded"] is not None and group["graph_launch_count"]
+    }
+    assert found == done.graph_launches
 
 
 def test_graphs_are_captured_for_sizes_that_can_be_used() -> None:

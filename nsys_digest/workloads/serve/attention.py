@@ -107,7 +107,18 @@ class KVCache:
             query.transpose(0, 1).unsqueeze(0),
             self.keys[layer][where.slot : where.slot + 1, :, :end],
             self.values[layer][where.slot : where.slot + 1, :, :end],
-            attn_mask=causal_lower_right(where.count, end),
+            attn_mask=_causal(where.count, end, query),
             enable_gqa=True,
         )
         return attended.squeeze(0).transpose(0, 1).reshape(where.count, -1)
+
+
+def _causal(count: int, end: int, query: Tensor) -> Tensor:
+    """Return the mask of the last `count` of `end` positions: True where a token may look, or a promise of that.
+
+    PyTorch's flash attention takes the promise and needs no mask, but knows no float32.
+    """
+    if query.dtype == torch.float32:
+        return torch.ones(count, end, dtype=torch.bool, device=query.device).tril(end - count)
+    promise: Tensor = causal_lower_right(count, end)
+    return promise

@@ -389,6 +389,35 @@ def test_a_checkpoint_gives_the_model_that_was_saved(saved: Path, kind: str) -> 
         assert torch.equal(load_checkpoint(saved / kind).eval()(input_ids=ids).logits, expected)
 
 
+def test_a_checkpoint_in_its_published_form(saved: Path, tmp_path: Path) -> None:
+    """Published ones name the base of the rotation at the top, no layer types, and repeat the tied head."""
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "published"
+    shutil.copytree(saved / "whole", folder)
+    config = json.loads((folder / "config.json").read_text())
+    for name in ("rope_parameters", "layer_types", "dtype"):
+        config.pop(name, None)
+    old = {"rope_theta": 1000000, "rope_scaling": None, "torch_dtype": "bfloat16", "use_sliding_window": False}
+    (folder / "config.json").write_text(json.dumps(config | old))
+    weights = {name: value.bfloat16() for name, value in load_file(folder / "model.safetensors").items()}
+    weights["lm_head.weight"] = weights["model.embed_tokens.weight"].clone()
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    pair = build(replace(SETTINGS, model_dir=folder), CPU)
+    expected = random_model(TINY, 7, CPU)
+    assert elements(pair.student) == elements(expected)
+    for found, given in zip(pair.teacher.parameters(), expected.parameters(), strict=True):
+        assert found.dtype == torch.float32
+        assert torch.equal(found, given.bfloat16().float())
+
+
+def test_the_rotation_stays_in_float32() -> None:
+    pair = build(replace(SETTINGS, dtype="bfloat16"), CPU)
+    assert {parameter.dtype for parameter in pair.student.parameters()} == {torch.bfloat16}
+    assert pair.student.model.rotary_emb.inv_freq.dtype == torch.float32
+    assert pair.student.lm_head.weight is pair.student.model.embed_tokens.weight
+
+
 @pytest.fixture
 def broken(saved: Path, tmp_path: Path) -> Path:
     shutil.copytree(saved / "whole", tmp_path / "one")
@@ -480,6 +509,7 @@ def test_the_command_as_json_from_a_checkpoint_in_a_process_of_its_own(saved: Pa
         (("--head-dim", "15"), 2, "usage-invalid", "cannot be rotated by halves"),
         (("--lr", "nan"), 2, "usage-invalid", "--lr"),
         (("--lr", "1e31"), 2, "usage-invalid", "--lr must be a number from 0 to 1e+30"),
+        (("--vocab", "16777216", "--hidden", "16777216"), 6, "workload-failed", "PyTorch could not run the step"),
         (("--size", "huge"), 2, "usage-invalid", "--size"),
         (("--layers", "3", "--model-dir", "x"), 2, "usage-invalid", "--layers is for random weights"),
         (("--model-dir", "no/such"), 3, "checkpoint-invalid", "no/such: this is no folder"),

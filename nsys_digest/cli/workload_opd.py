@@ -31,6 +31,7 @@ from nsys_digest.recorder.options import GraphTrace
 if TYPE_CHECKING:
     from nsys_digest.workloads.opd.settings import Size
 
+_LARGEST = 1 << 24
 _OF_THE_SIZE = ("hidden", "intermediate", "layers", "vocab", "heads", "kv_heads", "head_dim")
 
 
@@ -50,7 +51,8 @@ class PhaseTimingName(StrEnum):
 
 
 def _part(name: str, what: str) -> Any:
-    return typer.Option(f"--{name}", min=1, metavar="N", help=f"{what} of random weights. Default: that of --size.")
+    told = f"{what} of random weights. Default: that of --size."
+    return typer.Option(f"--{name}", min=1, max=_LARGEST, metavar="N", help=told)
 
 
 def command(

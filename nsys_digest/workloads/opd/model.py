@@ -63,7 +63,9 @@ def build(settings: Settings, device: Any) -> Pair:
     else:
         teacher = load_checkpoint(settings.model_dir)
         settings.check_vocabulary(teacher.config.vocab_size)
-    teacher = teacher.to(device=device, dtype=getattr(torch, settings.dtype)).eval().requires_grad_(False)
+    teacher = teacher.to(device).eval().requires_grad_(False)
+    for parameter in teacher.parameters():  # not the frequencies of the rotation, which stay in float32
+        parameter.data = parameter.data.to(getattr(torch, settings.dtype))
     synchronize(device)
     loaded_ns = time.perf_counter_ns()
     student = copy.deepcopy(teacher).requires_grad_(True)

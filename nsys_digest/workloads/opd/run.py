@@ -44,18 +44,18 @@ def run(settings: Settings, marks: Marks | None = None, *, profiler: bool = Fals
         CheckpointInvalid: ``model_dir`` is no whole checkpoint of a Qwen3 model.
         WorkloadDependency: a package is not installed.
         WorkloadDevice: the device is not there.
-        WorkloadFailed: the device has too little memory, or the loss is no number.
+        WorkloadFailed: the device failed or has too little memory, or the loss is no number.
 
     """
     settings.check()
     device = need_device(settings.device)
     need_transformers()
-    torch = need_torch()
     try:
         return _run(settings, device, marks or Marks(), profiler=profiler)
-    except torch.OutOfMemoryError as error:
-        reason = str(error).partition(".")[0]
-        raise WorkloadFailed(f"{reason}; choose --dtype bfloat16, a smaller --size or another GPU") from None
+    except (RuntimeError, MemoryError) as error:  # what PyTorch raises when a device fails, or its memory is too small
+        reason = " ".join(str(error).partition("\n")[0].split())[:300] or "out of memory"
+        cure = "choose --dtype bfloat16, a smaller --size, or another device"
+        raise WorkloadFailed(f"PyTorch could not run the step ({reason}); {cure}") from error
 
 
 def _run(settings: Settings, device: Any, marks: Marks, *, profiler: bool) -> PhaseLog:

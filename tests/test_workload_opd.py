@@ -527,6 +527,11 @@ def test_without_a_gpu() -> None:
     assert "--device cpu" in the_line(call("workload", "opd"), 6, "workload-device")
 
 
+def test_an_old_transformers_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transformers, "__version__", "4.57.1")
+    assert "transformers 4.57.1 is too old" in the_line(call(*TINY_RUN), 6, "workload-dependency")
+
+
 def test_settings_without_a_prompt() -> None:
     with pytest.raises(UsageInvalid, match="the prompt is empty"):
         run(replace(SETTINGS, prompt=()))

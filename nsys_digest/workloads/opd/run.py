@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from nsys_digest.errors import WorkloadFailed
+from nsys_digest.errors import WorkloadDependency, WorkloadFailed
 from nsys_digest.phase_log.records import (
     Config,
     ModelConfig,
@@ -29,6 +29,8 @@ from nsys_digest.workloads.ranges import Marks
 from nsys_digest.workloads.requirements import need_device, need_torch, need_transformers
 
 _MOST_IDLE_STAMPS = 1_000
+_FIRST_TRANSFORMERS = 5
+"""Before it the base of the rotation had another name, and would be another number."""
 
 
 def run(settings: Settings, marks: Marks | None = None, *, profiler: bool = False) -> PhaseLog:
@@ -42,20 +44,28 @@ def run(settings: Settings, marks: Marks | None = None, *, profiler: bool = Fals
     Raises:
         UsageInvalid: a setting makes no sense.
         CheckpointInvalid: ``model_dir`` is no whole checkpoint of a Qwen3 model.
-        WorkloadDependency: a package is not installed.
+        WorkloadDependency: a package is not installed, or too old.
         WorkloadDevice: the device is not there.
         WorkloadFailed: the device failed or has too little memory, or the loss is no number.
 
     """
     settings.check()
     device = need_device(settings.device)
-    need_transformers()
+    _check_version()
     try:
         return _run(settings, device, marks or Marks(), profiler=profiler)
     except (RuntimeError, MemoryError) as error:  # what PyTorch raises when a device fails, or its memory is too small
         reason = " ".join(str(error).partition("\n")[0].split())[:300] or "out of memory"
         cure = "choose --dtype bfloat16, a smaller --size, or another device"
         raise WorkloadFailed(f"PyTorch could not run the step ({reason}); {cure}") from error
+
+
+def _check_version() -> None:
+    version = str(need_transformers().__version__)
+    if not version.partition(".")[0].isdecimal() or int(version.partition(".")[0]) < _FIRST_TRANSFORMERS:
+        raise WorkloadDependency(
+            f"transformers {version} is too old; install 5.0 or newer: python -m pip install 'nsys-digest[workloads]'"
+        )
 
 
 def _run(settings: Settings, device: Any, marks: Marks, *, profiler: bool) -> PhaseLog:

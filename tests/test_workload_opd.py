@@ -45,6 +45,7 @@ from nsys_digest.workloads.opd.run import run  # noqa: E402
 from nsys_digest.workloads.opd.settings import SIZES, Settings  # noqa: E402
 from nsys_digest.workloads.opd.step import PHASES, Distillation  # noqa: E402
 from nsys_digest.workloads.ranges import Marks  # noqa: E402
+from nsys_digest.workloads.requirements import need_transformers  # noqa: E402
 
 TINY = SIZES["tiny"]
 CPU = torch.device("cpu")
@@ -528,7 +529,7 @@ def test_without_a_gpu() -> None:
 
 
 def test_an_old_transformers_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transformers, "__version__", "4.57.1")
+    monkeypatch.setattr(need_transformers(), "__version__", "4.57.1")
     assert "transformers 4.57.1 is too old" in the_line(call(*TINY_RUN), 6, "workload-dependency")
 
 

@@ -218,6 +218,16 @@ def test_a_request_is_served_alike_alone_and_among_others() -> None:
     assert outputs(replace(CONFIG, max_requests=2, chunk_tokens=7)) == alone
 
 
+def test_waiting_behind_each_step_changes_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = []
+    monkeypatch.setattr(Engine, "synchronize", lambda _: waited.append(1))
+    without = serve(CONFIG, THREE)
+    before = len(waited)
+    done = serve(replace(CONFIG, synchronise=True), THREE)
+    assert [request.output for request in done.requests] == [request.output for request in without.requests]
+    assert len(waited) - before == before + len(done.steps)
+
+
 class Replayed:
     """Graphs without a GPU: a replay does the captured work again and writes the captured tensors, and only these."""
 

@@ -92,6 +92,9 @@ def command(
     moe: Annotated[
         int, typer.Option("--moe", min=0, max=1024, metavar="EXPERTS", help="Experts in place of each MLP.")
     ] = 0,
+    synchronise: Annotated[
+        bool, typer.Option("--synchronise", help="Wait for the GPU behind each step: a slow-down to find.")
+    ] = False,
     seed: Seed = 0,
     dtype: Annotated[DtypeName | None, typer.Option("--dtype", help="Type of weights and activations.")] = None,
     as_json: AsJson = False,
@@ -131,13 +134,13 @@ def command(
         graphs=graphs.value,
         graph_sizes=_numbers(graph_sizes),
         temperature=temperature,
+        synchronise=synchronise,
         seed=seed,
         dtype=dtype.value if dtype else ("bfloat16" if on_gpu else "float32"),
         device=device.value,
     )
     config.check()
-    # nsys shows the nodes of a graph only where it has seen the graph being made: with graphs, all is recorded
-    record_instead(context, capture_range="cudaProfilerApi" if on_gpu and graphs is GraphMode.none else "none")
+    record_instead(context, capture_range="cudaProfilerApi" if on_gpu else "none")
     _run(config, specs, as_json)
 
 

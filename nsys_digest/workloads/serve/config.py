@@ -72,6 +72,8 @@ class ServeConfig:
     graph_sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
     """Padded token counts that graphs are captured for, rising."""
     temperature: float = 0.0
+    synchronise: bool = False
+    """Wait for the device behind each step, as lines left over from debugging do."""
     seed: int = 0
     dtype: str = "bfloat16"
     device: str = "cuda"

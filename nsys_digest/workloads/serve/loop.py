@@ -114,6 +114,8 @@ def serve_all(engine: Engine, config: ServeConfig, specs: Sequence[RequestSpec],
         close_step()
         start = time.perf_counter()
         running = (segments, engine.step(segments), start)
+        if config.synchronise:
+            engine.synchronize()
     wall_s = time.perf_counter() - begin
     counts = Counter(marks.kept)
     return Outcome(

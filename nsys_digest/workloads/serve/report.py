@@ -22,8 +22,8 @@ def config_line(config: ServeConfig, specs: Sequence[RequestSpec]) -> str:
     return (
         f"config device={config.device} device_name={device_name(config)!r} torch={need_torch().__version__} "
         f"dtype={config.dtype} seed={config.seed} graphs={config.graphs} chunk_tokens={config.chunk_tokens} "
-        f"drafts={config.drafts} temperature={config.temperature:g} max_requests={config.max_requests} "
-        f"requests={len(specs)} prompt_tokens={prompts} {sizes}"
+        f"drafts={config.drafts} temperature={config.temperature:g} synchronise={str(config.synchronise).lower()} "
+        f"max_requests={config.max_requests} requests={len(specs)} prompt_tokens={prompts} {sizes}"
     )
 
 

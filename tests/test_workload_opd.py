@@ -58,6 +58,9 @@ class TickClock:
     def __init__(self) -> None:
         self.now_ns = 0
 
+    def finish(self) -> None:
+        """Do nothing: there is no device to wait for."""
+
     def stamp(self) -> int:
         """Return the next nanosecond."""
         self.now_ns += 1

@@ -185,7 +185,9 @@ def _timing(settings: Settings, device: Any, timers: Sequence[StepTimer], contro
     clock = clock_of(settings.phase_timing, device)
     tried = min(reads, _MOST_IDLE_STAMPS)
     start_ns = time.perf_counter_ns()
-    for _ in range(tried):
+    for index in range(tried):
+        if index % 2:  # of the two stamps of a phase, the second one has the end of its range before it
+            clock.finish()
         clock.stamp()
     idle_ns = (time.perf_counter_ns() - start_ns) * reads // tried
     return TimingSummary(

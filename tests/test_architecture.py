@@ -20,10 +20,11 @@ LAYERS = [
     {"scan", "events"},
     {"metrics", "inspection"},
     {"account"},
-    {"compare"},
+    {"compare", "phase_log", "phases"},
     {"render"},
     {"pipeline", "comparison"},
     {"checking"},
+    {"recorder", "workloads"},
     {"cli", "testing"},
     {"__main__"},
 ]

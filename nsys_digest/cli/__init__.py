@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__
-from nsys_digest.cli import baseline, check, diff, inspect, output, rules, schema, summarize
+from nsys_digest.cli import baseline, check, diff, inspect, output, phases, record, rules, schema, summarize, workload
 from nsys_digest.cli.greedy import GreedyBaseline
 from nsys_digest.errors import DigestError
 
@@ -38,6 +38,10 @@ app.add_typer(baseline.app, name="baseline")
 app.command("inspect")(inspect.command)
 app.command("rules")(rules.command)
 app.command("schema")(schema.command)
+app.command("phases")(phases.command)
+# What follows the program's name is the program's own, whether or not -- stands before it.
+app.command("record", context_settings={"allow_interspersed_args": False})(record.command)
+app.add_typer(workload.app, name="workload")
 
 
 def _print_version(wanted: bool) -> None:

@@ -52,7 +52,7 @@ def text_layout(output: Path | None) -> tuple[int, bool]:
     return _PLAIN_WIDTH, color
 
 
-def check_output(output: Path | None, trace: Path) -> None:
+def check_output(output: Path | None, trace: Path | None) -> None:
     """Refuse, before any work, an output that cannot be or must not be written.
 
     Raises:
@@ -69,7 +69,7 @@ def check_output(output: Path | None, trace: Path) -> None:
         ) from None
 
 
-def _check_file(output: Path, trace: Path) -> None:
+def _check_file(output: Path, trace: Path | None) -> None:
     if output.is_dir():
         raise UsageInvalid(f"{output}: this is a folder; name a file in it")
     target = Path(os.path.realpath(output))
@@ -78,7 +78,7 @@ def _check_file(output: Path, trace: Path) -> None:
     if not target.parent.is_dir():
         raise UsageInvalid(f"{output}: the folder {target.parent} is not there; make it first")
     if output.exists():
-        if trace.exists() and output.samefile(trace):
+        if trace is not None and trace.exists() and output.samefile(trace):
             raise UsageInvalid(f"{output}: this is the trace itself; choose another file for the output")
         with contextlib.suppress(OSError), output.open("rb") as file:
             if file.read(16) == b"SQLite format 3\0" or output.suffix in {".nsys-rep", ".qdrep", ".sqlite"}:

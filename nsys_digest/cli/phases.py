@@ -1,0 +1,47 @@
+"""``nsys-digest phases``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nsys_digest.cli.options import Compact, FormatChoice, Output, Trace
+from nsys_digest.cli.output import check_output, chosen_format, write_report
+
+
+def command(
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="The log of a distillation step, as text or as its JSON document.")
+    ],
+    trace: Trace,
+    format: FormatChoice = None,
+    output: Output = None,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", min=0, max=100, metavar="PERCENT", help="How far times may lie apart.")
+    ] = 2.0,
+    floor_us: Annotated[
+        int, typer.Option("--floor-us", min=0, metavar="US", help="Microseconds that are always allowed.")
+    ] = 100,
+    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Other ranges to list.")] = 20,
+    compact: Compact = False,
+    check: Annotated[bool, typer.Option("--check", help="End with status 5 unless everything agrees.")] = False,
+) -> None:
+    """Set the phases of a log beside the NVTX ranges of its trace: wall time, GPU busy, launched, idle, difference."""
+    check_output(output, trace)
+    check_output(output, log)
+    chosen = chosen_format(format, output)
+    from nsys_digest.phase_log.reader import read_log
+    from nsys_digest.phases import Tolerance, compare_phases
+    from nsys_digest.pipeline import summarize
+
+    found = read_log(log)
+    digest = summarize(trace, sections=["nvtx"])
+    allowed = Tolerance(tolerance / 100, floor_us * 1_000)
+    comparison = compare_phases(found, digest, name=log.name, tolerance=allowed)
+    from nsys_digest.render.phases import phases_report
+
+    write_report(lambda: comparison.to_json(compact=compact), lambda: phases_report(comparison, top), chosen, output)
+    if check:
+        comparison.require_agreement()

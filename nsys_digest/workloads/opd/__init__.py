@@ -1,0 +1,1 @@
+"""One step of on-policy distillation: a student writes, a teacher judges, the student learns."""

@@ -27,6 +27,12 @@ def graph_launch(trace: TraceBuilder, process: int = 1) -> TraceBuilder:
 DESERVED = {
     "truncated-capture": launched().diagnostic("Not all CUDA events might have been collected."),
     "collector-report": launched().diagnostic("CUPTI: ActivityFlushAll failed", severity=3),
+    "range-captured": (
+        launched()
+        .diagnostic("Profiling started due to cudaProfilerStart API invoked in the application.", severity=1)
+        .diagnostic("Not all NVTX events might have been collected.")
+        .diagnostic("Not all CUDA events might have been collected.")
+    ),
     "graph-work-missing": graph_launch(launched()),
     "no-gpu-activity": TraceBuilder().api("cudaMalloc_v3020", 0, 5),
     "process-without-gpu": launched().api("cuLaunchKernelEx", 0, 5, process=2, correlation=9),

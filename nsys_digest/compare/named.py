@@ -252,7 +252,10 @@ def _dispatch_tails(digest: Digest, _: Labels) -> Named | None:
 def _steps(digest: Digest, _: Labels) -> Named | None:
     if (steps := digest.steps) is None:
         return None
-    idle = {"idle_total_ns": None if steps.idle is None else steps.idle.total_ns, "busy_ratio_p50": steps.busy_ratio.p50}
+    idle = {
+        "idle_total_ns": None if steps.idle is None else steps.idle.total_ns,
+        "busy_ratio_p50": steps.busy_ratio.p50,
+    }
     return {steps.name: {"total_ns": steps.wall.total_ns, **_tails(steps.wall), **idle}}
 
 

@@ -20,6 +20,7 @@ from nsys_digest.units import counted
 
 CODES: Final[Mapping[str, str]] = {
     "truncated-capture": "the collector says that events are missing",
+    "range-captured": "only a range of the program was captured, as was asked",
     "collector-report": "the collector reports an error, or a driver that it does not support",
     "graph-work-missing": "CUDA graphs were launched, but what they ran is not in the trace",
     "no-gpu-activity": "the trace has CUDA API calls or NVTX ranges, but nothing that ran on a GPU",
@@ -39,6 +40,7 @@ CODES: Final[Mapping[str, str]] = {
 """Every warning code, and what it means in one line."""
 
 _TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected", re.IGNORECASE)
+_RANGE = re.compile(r"profiling started due to (?P<what>.+)", re.IGNORECASE)
 _OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
 
 
@@ -85,8 +87,17 @@ def warnings(
 
 def _diagnostics(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn]:
     """Keep what bears on CUDA and NVTX: lost events, and errors of the collector."""
+    started = next((found for one in facts.diagnostics if (found := _RANGE.search(one.text))), None)
+    if started:
+        yield Warn(
+            "range-captured",
+            f"A range of the program was captured, begun by {started['what'].rstrip('. ')}. What ran before and after it "
+            "is in no figure, and work that crosses its edges may be missing",
+        )
     for diagnostic in facts.diagnostics:
         lost = _TRUNCATED.search(diagnostic.text)
+        if lost and started:
+            continue  # nsys says so of every range, since the program goes on
         if lost and _OF_INTEREST.search(lost["what"]):
             said = diagnostic.text.rstrip().rstrip(".")
             yield Warn("truncated-capture", f"The collector says: {said}. {_reach(lost['what'], any_nvtx=any_nvtx)}")

@@ -40,7 +40,6 @@ CODES: Final[Mapping[str, str]] = {
 """Every warning code, and what it means in one line."""
 
 _TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected", re.IGNORECASE)
-_RANGE = re.compile(r"profiling started due to (?P<what>.+)", re.IGNORECASE)
 _OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
 
 
@@ -87,16 +86,15 @@ def warnings(
 
 def _diagnostics(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn]:
     """Keep what bears on CUDA and NVTX: lost events, and errors of the collector."""
-    started = next((found for one in facts.diagnostics if (found := _RANGE.search(one.text))), None)
-    if started:
+    if facts.range_begun_by:
         yield Warn(
             "range-captured",
-            f"A range of the program was captured, begun by {started['what'].rstrip('. ')}. What ran before and after it "
-            "is in no figure, and work that crosses its edges may be missing",
+            f"A range of the program was captured, begun by {facts.range_begun_by}. What ran before and after it is in no "
+            "figure, and work that crosses its edges may be missing",
         )
     for diagnostic in facts.diagnostics:
         lost = _TRUNCATED.search(diagnostic.text)
-        if lost and started:
+        if lost and facts.range_begun_by:
             continue  # nsys says so of every range, since the program goes on
         if lost and _OF_INTEREST.search(lost["what"]):
             said = diagnostic.text.rstrip().rstrip(".")

@@ -45,6 +45,8 @@ class CaptureFacts:
     process_names: dict[int, str]
     """globalPid to the file name of the program."""
     diagnostics: tuple[DiagnosticFact, ...]
+    range_begun_by: str | None
+    """What began the capture, in the words of nsys; None where it is not of a range."""
 
 
 def read_capture(source: Source) -> CaptureFacts:
@@ -61,7 +63,17 @@ def read_capture(source: Source) -> CaptureFacts:
         gpu_of=gpu_of,
         process_names=_process_names(source),
         diagnostics=_diagnostics(source),
+        range_begun_by=_range_begun_by(source),
     )
+
+
+def _range_begun_by(source: Source) -> str | None:
+    """Return what the collector's log says of a capture range: "Profiling started due to cudaProfilerStart API …"."""
+    for (text,) in source.rows(DIAGNOSTICS, ("text",)):
+        before, due, begun_by = str(text).partition(" started due to ")
+        if due and before == "Profiling":
+            return begun_by.rstrip(". ")
+    return None
 
 
 def _pairs(source: Source, table: str) -> dict[str, str]:

@@ -56,7 +56,10 @@ def command(
     rules: RulesFile = None,
     compact: Compact = False,
 ) -> None:
-    """Say what moved from BASE to HEAD, and why the GPU span did, to the nanosecond."""
+    """Say what moved from BASE to HEAD, and why.
+
+    The change of the GPU span is split to the nanosecond.
+    """
     of_base, of_head = sides(runs, base)
     for path in (*of_base, *of_head):
         check_output(output, path)

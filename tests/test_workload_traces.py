@@ -109,7 +109,7 @@ def test_both_trace_modes_tell_the_same_story(digests: dict[str, Digest]) -> Non
     assert node.devices[0].count["memset"] == graph.devices[0].count["memset"]
     assert node.gpu_busy_union_ns is not None
     assert graph.gpu_busy_union_ns == pytest.approx(node.gpu_busy_union_ns, rel=0.05)
-    # a graph traced as a whole takes what its nodes take, with the gaps between them, and without what tracing each costs
+    # a graph traced as a whole takes what its nodes take: gaps between them more, cost of tracing less
     nodes_ns = summed_graph_nodes(WORKLOADS / "serve_full_node.sqlite")
     assert graph.devices[0].union_ns["graph"] == pytest.approx(nodes_ns, rel=0.05)
 

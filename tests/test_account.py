@@ -18,7 +18,16 @@ from nsys_digest.sources.base import Reader
 from oracle_account import CAUSES, expected_account, random_account_trace
 from test_fixtures import REAL, SHARED, named
 
-MEMORY_KINDS = {None: None, 0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device static", 7: None}
+MEMORY_KINDS = {
+    None: None,
+    0: "pageable",
+    1: "pinned",
+    2: "device",
+    3: "array",
+    4: "managed",
+    5: "device static",
+    7: None,  # what nsys itself calls unknown
+}
 
 
 def class_of(name: str) -> str:

@@ -356,7 +356,9 @@ def test_files_named_in_the_prose_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["traces", "workloads"])
 def test_every_fixture_is_described(folder: str) -> None:
-    told = [name for cells in table(section(ROOT / "fixtures" / "README.md", folder)) for name in SPAN.findall(cells[0])]
+    told = [
+        name for cells in table(section(ROOT / "fixtures" / "README.md", folder)) for name in SPAN.findall(cells[0])
+    ]
     assert sorted(told) == sorted(path.stem for path in (ROOT / "fixtures" / folder).glob("*.sqlite"))
 
 

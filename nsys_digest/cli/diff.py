@@ -13,30 +13,42 @@ from nsys_digest.cli.sides import read_side
 from nsys_digest.errors import UsageInvalid
 
 
-def sides(runs: list[Path], base: list[Path] | None) -> tuple[list[Path], list[Path]]:
-    """Return the runs of BASE and of HEAD: two paths, or with ``--base`` all paths are of HEAD.
+def sides(runs: list[Path], base: list[Path], head: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the runs of BASE and of HEAD: two paths, or those of ``--base`` and ``--head``.
+
+    With ``--base`` alone all paths are of HEAD.
 
     Raises:
-        UsageInvalid: without ``--base`` there are not two.
+        UsageInvalid: without the options there are not two; or a side has none.
 
     """
+    if head:
+        if runs or not base:
+            wrong = f"{runs[0]} is of neither" if runs else "there is no --base"
+            raise UsageInvalid(f"--head names the runs of HEAD, and --base those of BASE, but {wrong}")
+        return base, head
     if base:
+        if not runs:
+            raise UsageInvalid("there is no run of HEAD; give one or more behind --head")
         return base, runs
     if len(runs) != 2:
+        count = "no path is" if not runs else "1 path is" if len(runs) == 1 else f"{len(runs)} paths are"
         raise UsageInvalid(
-            f"diff compares BASE with HEAD, but {len(runs)} {'path is' if len(runs) == 1 else 'paths are'} given; for "
-            "repeats give each run of BASE with --base, and those of HEAD as arguments"
+            f"diff compares BASE with HEAD, but {count} given; for repeats give the runs of BASE behind --base, and "
+            "those of HEAD behind --head"
         )
     return runs[:1], runs[1:]
 
 
 def command(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="BASE HEAD", help="Two traces or stored digests; with --base, runs of HEAD.")
-    ],
-    base: Annotated[
-        list[Path] | None, typer.Option("--base", metavar="FILE", help="A run of BASE; once for each repeat.")
+        list[Path] | None,
+        typer.Argument(metavar="BASE HEAD", help="Two traces or stored digests; with --base, runs of HEAD."),
     ] = None,
+    base: Annotated[
+        list[Path] | None, typer.Option("--base", metavar="FILE", help="Runs of BASE; several where --head is given.")
+    ] = None,
+    head: Annotated[list[Path] | None, typer.Option("--head", metavar="FILE", help="Runs of HEAD.")] = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows of each list in text and markdown.")] = 10,
@@ -57,7 +69,7 @@ def command(
     compact: Compact = False,
 ) -> None:
     """Say what moved from BASE to HEAD, and why the GPU span did, to the nanosecond."""
-    of_base, of_head = sides(runs, base)
+    of_base, of_head = sides(runs or [], base or [], head or [])
     for path in (*of_base, *of_head):
         check_output(output, path)
     chosen = chosen_format(format, output)

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile
-from nsys_digest.cli.output import check_output, chosen_format, write_report
-from nsys_digest.cli.sides import read_side
+from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
+from nsys_digest.cli.output import check_output, chosen_format, note, write_report
+from nsys_digest.cli.sides import files_of, read_baseline, read_side
 from nsys_digest.errors import UsageInvalid
 
 
-def sides(runs: list[Path], base: list[Path], head: list[Path]) -> tuple[list[Path], list[Path]]:
+def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str], list[Path]]:
     """Return the runs of BASE and of HEAD: two paths, or those of ``--base`` and ``--head``.
 
     With ``--base`` alone all paths are of HEAD.
@@ -26,29 +26,33 @@ def sides(runs: list[Path], base: list[Path], head: list[Path]) -> tuple[list[Pa
         if runs or not base:
             wrong = f"{runs[0]} is of neither" if runs else "there is no --base"
             raise UsageInvalid(f"--head names the runs of HEAD, and --base those of BASE, but {wrong}")
-        return base, head
+        return base, [Path(run) for run in head]
     if base:
         if not runs:
             raise UsageInvalid("there is no run of HEAD; give one or more behind --head")
-        return base, runs
+        return base, [Path(run) for run in runs]
     if len(runs) != 2:
         count = "no path is" if not runs else "1 path is" if len(runs) == 1 else f"{len(runs)} paths are"
         raise UsageInvalid(
             f"diff compares BASE with HEAD, but {count} given; for repeats give the runs of BASE behind --base, and "
             "those of HEAD behind --head"
         )
-    return runs[:1], runs[1:]
+    return runs[:1], [Path(runs[1])]
 
 
 def command(
     runs: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(metavar="BASE HEAD", help="Two traces or stored digests; with --base, runs of HEAD."),
     ] = None,
     base: Annotated[
-        list[Path] | None, typer.Option("--base", metavar="FILE", help="Runs of BASE; several where --head is given.")
+        list[str] | None,
+        typer.Option("--base", metavar="BASE", help="Runs of BASE; @NAME:5 takes five of a store."),
     ] = None,
-    head: Annotated[list[Path] | None, typer.Option("--head", metavar="FILE", help="Runs of HEAD.")] = None,
+    head: Annotated[
+        list[str] | None, typer.Option("--head", metavar="HEAD", help="Runs of HEAD; both options take several.")
+    ] = None,
+    store: StoreFolder = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows of each list in text and markdown.")] = 10,
@@ -70,7 +74,7 @@ def command(
 ) -> None:
     """Say what moved from BASE to HEAD, and why the GPU span did, to the nanosecond."""
     of_base, of_head = sides(runs or [], base or [], head or [])
-    for path in (*of_base, *of_head):
+    for path in (*files_of(of_base), *of_head):
         check_output(output, path)
     chosen = chosen_format(format, output)
     from nsys_digest.compare.threshold import read_threshold
@@ -81,7 +85,11 @@ def command(
     reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
     options = {"rules": rules, "steps": steps}
     check_reasons(reasons)
-    found = diff(read_side(of_base, **options), read_side(of_head, **options), allow_unlike=reasons, rules=rules)
+    head_side = read_side(of_head, **options)
+    base_side, _, notes = read_baseline(of_base, store, head_side, options)
+    for text in notes:
+        note(f"note: {text}")
+    found = diff(base_side, head_side, allow_unlike=reasons, rules=rules)
     from nsys_digest.render.diff import diff_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: diff_report(found, top, threshold), chosen, output)

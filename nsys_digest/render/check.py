@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -65,13 +66,17 @@ def _lead(result: CheckResult) -> Iterator[str]:
 
 def explanation(result: CheckResult) -> str:
     """Return the command that explains a change."""
-    if any(source.startswith("@") for source in result.base):
-        name = result.base[-1].partition(" ")[0]
-        first = f"nsys-digest baseline show {shlex.quote(name)} -f json -o base.json; "
-        return first + shlex.join(["nsys-digest", "diff", "base.json", result.head[0]])
-    if len(result.base) == len(result.head) == 1:
-        return shlex.join(["nsys-digest", "diff", result.base[0], result.head[0]])
-    return f"nsys-digest diff --base {spelled(result.base)} --head {spelled(result.head)}"
+    base = tuple(_spellings(result.base))
+    if len(base) == len(result.head) == 1:
+        return shlex.join(["nsys-digest", "diff", base[0], result.head[0]])
+    return f"nsys-digest diff --base {spelled(base)} --head {spelled(result.head)}"
+
+
+def _spellings(sources: Sequence[str]) -> Iterator[str]:
+    """Yield how runs are given to a command: those of a store by name and number."""
+    kept = Counter(source.rpartition(" ")[0] for source in sources if source.startswith("@"))
+    yield from (source for source in sources if not source.startswith("@"))
+    yield from (f"{name}:{count}" if count > 1 else name for name, count in kept.items())
 
 
 def _facts(result: CheckResult) -> Iterator[tuple[str, str]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 _SAFE: Final = re.compile(r"[A-Za-z0-9_./@%+:-]+")
@@ -21,10 +21,15 @@ def spelled(names: Sequence[str]) -> str:
     """
     if len(names) < 2 or len(set(names)) < len(names) or not all(map(_SAFE.fullmatch, names)):
         return shlex.join(names)
-    first = _NUMBER_AT_END.sub("", os.path.commonprefix(list(names)))
+    first = _NUMBER_AT_END.sub("", _beginning(names))
     rest = [name[len(first) :] for name in names]
-    last = os.path.commonprefix([name[::-1] for name in rest])[::-1]
-    last = _NUMBER_AT_START.sub("", last)
+    last = _NUMBER_AT_START.sub("", _beginning([name[::-1] for name in rest])[::-1])
     if not first and not last:
         return shlex.join(names)
     return f"{first}{{{','.join(name[: len(name) - len(last)] for name in rest)}}}{last}"
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """Return the longest text with which all begin."""
+    alike = takewhile(lambda chars: len(set(chars)) == 1, zip(*texts, strict=False))
+    return "".join(chars[0] for chars in alike)

@@ -1,0 +1,209 @@
+"""Three slow-downs planted on an H200, five runs each beside five without: found, named, explained, and nothing else."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from nsys_digest import diff, load
+from nsys_digest.compare.gate import check_sides
+from nsys_digest.compare.policy import load_policy, parse_policy
+from nsys_digest.compare.side import Run, Side
+from nsys_digest.compare.starter import starter_policy
+from nsys_digest.compare.threshold import Threshold
+from nsys_digest.compare.verdict import CheckResult
+from nsys_digest.render.check import check_report, explanation
+from nsys_digest.render.diff import diff_report
+from nsys_digest.render.figure_words import figure_words
+from nsys_digest.render.spelled import spelled
+from support import ROOT, call
+
+GATE = ROOT / "fixtures" / "gate"
+PLANTED = ("kernel", "eager", "sync")
+FOUND = {
+    "kernel": {
+        "categories.gemm.sum_s",
+        "gpu_busy_union_s",
+        "gpu_activity_span_s",
+        "idle.devices.0.causes.module_call.s",
+    },
+    "eager": {
+        "idle.devices.0.causes.host.s",
+        "idle.devices.0.causes.queued.s",
+        "idle.devices.0.causes.launch_call.s",
+        "gpu_idle_within_span_s",
+        "gpu_activity_span_s",
+        "api.cudaGraphLaunch_v10000.count",
+    },
+    "sync": {"api.cudaDeviceSynchronize_v3020.count"},
+}
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, list[Run]]:
+    return {
+        name: [Run(path.name, load(path)) for path in sorted(GATE.glob(f"{name}_*.json"))]
+        for name in ("base", *PLANTED)
+    }
+
+
+def checked(head: list[Run], base: list[Run]) -> CheckResult:
+    return check_sides(Side(tuple(head)), Side(tuple(base)), load_policy(None))
+
+
+def failed(result: CheckResult) -> list[str]:
+    return [outcome.figure for outcome in result.worst_first() if outcome.verdict == "fail"]
+
+
+def test_the_runs_say_nothing_of_the_machine() -> None:
+    paths = sorted(GATE.glob("*.json"))
+    assert len(paths) == 20
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        assert text.count('"uuid":"00000000-0000-4000-8000-000000000001"') == text.count('"uuid"')
+        assert f'"file":"{path.stem}.sqlite"' in text
+        for word in ("/home", "/root", "/tmp", "/usr", "/opt"):
+            assert word not in text
+
+
+def test_no_split_of_runs_without_a_change_fails(runs: dict[str, list[Run]]) -> None:
+    """Ten ways to deal two of five out, as HEAD and as BASE; and each run against the four others."""
+    for chosen in [*combinations(range(5), 2), *combinations(range(5), 1)]:
+        few = [runs["base"][at] for at in chosen]
+        many = [run for at, run in enumerate(runs["base"]) if at not in chosen]
+        for head, base in ((few, many), (many, few)):
+            result = checked(head, base)
+            # with these few runs noise is unknown or just known, so the slowest run by itself may be worse than allowed
+            counts = [outcome for outcome in result.outcomes if outcome.unit == "count"]
+            assert {outcome.verdict for outcome in counts} == {"pass"}
+            if result.noise.known:
+                assert failed(result) == []
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_what_was_planted_is_found_and_named(planted: str, runs: dict[str, list[Run]]) -> None:
+    result = checked(runs[planted], runs["base"])
+    assert result.verdict == "fail"
+    assert set(failed(result)) == FOUND[planted]
+    chances = [outcome.p_adjusted for outcome in result.worst_first() if outcome.verdict == "fail"]
+    assert chances == sorted(chances, key=lambda chance: chance or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("planted", "first"), [("kernel", "categories.gemm.sum_s"), ("eager", "idle.devices.0.causes.host.s")]
+)
+def test_the_cause_comes_first(planted: str, first: str, runs: dict[str, list[Run]]) -> None:
+    assert failed(checked(runs[planted], runs["base"]))[0] == first
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_the_command_ends_with_status_5(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    heads, bases = sorted(GATE.glob(f"{planted}_*.json")), sorted(GATE.glob("base_*.json"))
+    ran = call("check", *heads, "--baseline", *bases, "-f", "text")
+    assert ran.status == 5
+    assert all(name in ran.out for name in FOUND[planted])
+    assert "5 runs against 5; exact permutation test" in " ".join(ran.out.split())
+
+
+def test_one_run_a_side_says_that_noise_is_unknown(runs: dict[str, list[Run]]) -> None:
+    result = checked(runs["sync"][:1], runs["base"][:1])
+    assert not result.noise.known
+    assert result.noise.text.startswith("unknown: 1 run against 1")
+    # the count is told by one run; the slow run of BASE hides nothing of it
+    assert "api.cudaDeviceSynchronize_v3020.count" in failed(result)
+
+
+def test_a_synchronise_is_found_by_count_and_not_by_time(runs: dict[str, list[Run]]) -> None:
+    result = checked(runs["sync"], runs["base"])
+    (found,) = [outcome for outcome in result.outcomes if outcome.verdict == "fail"]
+    assert (found.base, found.head, found.change, found.change_ratio) == (0, 28, 28, None)
+    assert (found.base_runs, found.head_runs) == ((0.0,) * 5, (28,) * 5)
+    times = [outcome for outcome in result.outcomes if outcome.unit == "s"]
+    assert len(times) > 15
+    assert {outcome.verdict for outcome in times} == {"pass"}
+
+
+def test_the_same_number_of_calls_is_no_change() -> None:
+    text = "[[rule]]\nfigure = 'api.\"*Synchronize*\".count'\nmax_change = ['5%', 2]\nabsent = 'zero'\n"
+    policy, base = parse_policy(text, "p.toml"), load(GATE / "base_1.json")
+    for extra, expected in ((2, "pass"), (3, "fail")):
+        whole = base.to_dict()
+        whole["api"]["cudaStreamSynchronize_v3020"] = [extra, 1e-6]
+        head = Side((Run("head", type(base).from_dict(whole)),))
+        assert check_sides(head, Side((Run("base", base),)), policy).verdict == expected
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_policy_made_from_the_base_finds_it_too(planted: str, runs: dict[str, list[Run]]) -> None:
+    made = parse_policy(starter_policy(runs["base"][0]), "made.toml")
+    base, head = Side(tuple(runs["base"])), Side(tuple(runs[planted]))
+    assert check_sides(base, base, made).verdict == "pass"
+    found = {outcome.figure for outcome in check_sides(head, base, made).outcomes if outcome.verdict == "fail"}
+    assert found & FOUND[planted]
+
+
+@pytest.mark.parametrize(
+    ("planted", "term", "said"),
+    [
+        ("kernel", "kernels gemm", "gemm kernels +18.48 ms"),
+        ("eager", "idle host", "cudaGraphLaunch_v10000 vanished (50 calls)"),
+        ("sync", "idle host", "cudaDeviceSynchronize_v3020 appeared (28 calls)"),
+    ],
+)
+def test_the_comparison_names_the_cause_and_adds_up(
+    planted: str, term: str, said: str, runs: dict[str, list[Run]]
+) -> None:
+    found = diff(Side(tuple(runs["base"])), Side(tuple(runs[planted])))
+    assert found.span is not None
+    assert found.span.terms[0].name == term
+    spans = {name: sorted(run.digest.gpu_activity_span_ns or 0 for run in runs[name])[2] for name in ("base", planted)}
+    assert sum(term.change_ns for term in found.span.terms) == spans[planted] - spans["base"]
+    assert any(said in paragraph for paragraph in diff_report(found, 5, Threshold()).lead)
+
+
+def test_what_moved_is_spelled_short(runs: dict[str, list[Run]]) -> None:
+    result = checked(runs["sync"], runs["base"])
+    assert explanation(result) == "nsys-digest diff --base base_{1,2,3,4,5}.json --head sync_{1,2,3,4,5}.json"
+    facts = dict(check_report(result, 0).facts)
+    assert facts["HEAD"] == "5 runs: sync_{1,2,3,4,5}.json"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a.json"], "a.json"),
+        (["r/b_1.json", "r/b_2.json"], "r/b_{1,2}.json"),
+        (["r/b_1.json", "r/b_12.json", "r/b_2.json"], "r/b_{1,12,2}.json"),
+        (["b", "ba"], "b{,a}"),
+        (["1/base.sqlite", "2/base.sqlite"], "{1,2}/base.sqlite"),
+        (["a", "b"], "a b"),
+        (["x_1", "x_1"], "x_1 x_1"),
+        (["a b_1", "a b_2"], "'a b_1' 'a b_2'"),
+        (["x,1", "x,2"], "x,1 x,2"),
+        (["x{1", "x{2"], "'x{1' 'x{2'"),
+    ],
+)
+def test_names_are_spelled_as_a_shell_takes_them(names: list[str], expected: str) -> None:
+    assert spelled(names) == expected
+
+
+def test_words_for_figures() -> None:
+    assert figure_words("idle.devices.0.causes.host.s") == "GPU 0 idle in host code"
+    assert figure_words("categories.gemm.sum_s") == "gemm kernels"
+    assert figure_words("api.cudaDeviceSynchronize_v3020.count") == "calls of cudaDeviceSynchronize_v3020"
+    assert figure_words("nvtx.step.union_s") == ""
+    for outcome in check_sides(*(Side((Run("r", load(GATE / "base_1.json")),)),) * 2, load_policy(None)).outcomes:
+        assert figure_words(outcome.figure), outcome.figure
+
+
+def test_both_sides_of_a_comparison_take_several_files(tmp_path: Path) -> None:
+    bases, heads = sorted(GATE.glob("base_*.json")), sorted(GATE.glob("sync_*.json"))
+    written = [tmp_path / f"{name}.json" for name in ("short", "long", "turned")]
+    repeated = [word for path in bases for word in ("--base", path)]
+    assert call("diff", "--base", *bases, "--head", *heads, "-o", written[0]).status == 0
+    assert call("diff", *repeated, *heads, "-o", written[1]).status == 0
+    assert call("diff", "--head", *heads, "-o", written[2], "--base", *bases).status == 0
+    assert len({path.read_bytes() for path in written}) == 1

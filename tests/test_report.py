@@ -173,6 +173,9 @@ def test_the_help_says_that_small_files_are_read() -> None:
     assert "Of 64 MB and more, only the ends of the event tables are read" in out
 
 
-def test_the_list_of_commands_is_whole_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("group", [(), ("workload",), ("baseline",)])
+def test_the_list_of_commands_is_whole_at_80_columns(group: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert "..." not in call("--help").out.partition("Commands:")[2]
+    listed = call(*group, "--help").out.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nsys_digest.compare.baseline import Listing
 
 app = typer.Typer(
-    help="Keep digests, never traces, in a plain folder, to check later runs against.",
+    help="Keep digests in a folder, to check later runs against.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -41,7 +41,10 @@ def save(
     steps: StepName = None,
     rules: RulesFile = None,
 ) -> None:
-    """Keep the digest of each run under a name, beside what is kept there."""
+    """Keep the digest of each run under a name.
+
+    What is kept there stays.
+    """
     from nsys_digest.compare.baseline import Store
 
     saved = Store(store).save(name, read_side(runs, steps=steps, rules=rules), commit or _commit())
@@ -58,7 +61,10 @@ def update(
     steps: StepName = None,
     rules: RulesFile = None,
 ) -> None:
-    """Keep the digest of each run, and drop the earlier ones of the name on the same GPUs."""
+    """Keep the digest of each run in place of earlier ones.
+
+    Those of the same name on the same GPUs are dropped.
+    """
     from nsys_digest.compare.baseline import Store
 
     saved, dropped = Store(store).update(name, read_side(runs, steps=steps, rules=rules), commit or _commit(), keep)
@@ -99,7 +105,10 @@ def show(
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows of each list in text and markdown.")] = 20,
     compact: Compact = False,
 ) -> None:
-    """Show the digest of the last run kept under a name; as JSON it is a stored digest as any other."""
+    """Show the digest of the last run kept under a name.
+
+    As JSON it is a stored digest as any other.
+    """
     chosen = chosen_format(format, output)
     from nsys_digest.compare.baseline import Store
 

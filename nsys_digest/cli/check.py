@@ -53,7 +53,10 @@ def command(
         bool, typer.Option("--github", help="Annotate the step of GitHub Actions, and add to its summary.")
     ] = False,
 ) -> None:
-    """Hold runs to a policy; exit with 5 when a figure is worse than it allows."""
+    """Hold runs to a policy.
+
+    Ends with status 5 when a figure is worse than the policy allows.
+    """
     outputs = (output, json_file, markdown_file, junit, sarif)
     bases = files_of(baseline or ())
     for path in outputs:

@@ -72,7 +72,10 @@ def command(
     rules: RulesFile = None,
     compact: Compact = False,
 ) -> None:
-    """Say what moved from BASE to HEAD, and why the GPU span did, to the nanosecond."""
+    """Say what moved from BASE to HEAD, and why.
+
+    The change of the GPU span is split to the nanosecond.
+    """
     of_base, of_head = sides(runs or [], base or [], head or [])
     for path in (*files_of(of_base), *of_head):
         check_output(output, path)

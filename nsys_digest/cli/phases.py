@@ -28,7 +28,10 @@ def command(
     compact: Compact = False,
     check: Annotated[bool, typer.Option("--check", help="End with status 5 unless everything agrees.")] = False,
 ) -> None:
-    """Set the phases of a log beside the NVTX ranges of its trace: wall time, GPU busy, launched, idle, difference."""
+    """Set the phases of a log beside the ranges of its trace.
+
+    Wall time, GPU busy, launched and idle, and the difference of each phase.
+    """
     check_output(output, trace)
     check_output(output, log)
     chosen = chosen_format(format, output)

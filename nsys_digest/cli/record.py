@@ -63,7 +63,10 @@ def command(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line about the trace, and no warnings.")] = False,
 ) -> None:
-    """Run a program under nsys and keep its trace, as SQLite; ends with the program's own exit status."""
+    """Run a program under nsys and keep its trace, as SQLite.
+
+    Ends with the program's own exit status.
+    """
     recording = Recording(
         trace=trace,
         graphs=graphs,

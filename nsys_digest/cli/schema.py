@@ -19,7 +19,10 @@ class Document(StrEnum):
 def command(
     of: Annotated[Document, typer.Option("--of", help="The document of which command.")] = Document.digest,
 ) -> None:
-    """Print the JSON Schema (draft 2020-12) of a document: of the digest, of a comparison, or of a check."""
+    """Print the JSON Schema of a document.
+
+    Draft 2020-12; of the digest, of a comparison, or of a check.
+    """
     from nsys_digest.cli.output import write
     from nsys_digest.schema_file import schema_text
 

@@ -7,7 +7,7 @@ import typer
 from nsys_digest.cli import workload_opd, workload_patterns, workload_serve, workload_train
 
 app = typer.Typer(
-    help="Run a CUDA program of known shape, and record it: a source of traces. Needs nsys-digest[workloads].",
+    help="Run a CUDA program of known shape, and record it. Needs nsys-digest[workloads].",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

@@ -118,7 +118,10 @@ def command(
     force: Force = False,
     summarize: Summarize = False,
 ) -> None:
-    """Let a Qwen3 student learn one step from a teacher, and say where the time went, phase by phase."""
+    """Let a Qwen3 student learn one step from a teacher.
+
+    Says where the time went, phase by phase.
+    """
     if record is not None:
         log = _log_of(record, log, force=force)
         _run_recorded(context, record, log, step_only=record_step, as_json=as_json)

@@ -41,7 +41,10 @@ def command(
     force: Force = False,
     summarize: Summarize = False,
 ) -> None:
-    """Do one of each thing that a trace can hold, and say exactly how much of it: the yardstick for a digest."""
+    """Do some of all that a trace can hold, and say how much.
+
+    The exact account is a yardstick for a digest.
+    """
     record_instead(context)
     from nsys_digest.workloads.patterns import Plan, run
 

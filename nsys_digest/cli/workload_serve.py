@@ -105,7 +105,10 @@ def command(
     force: Force = False,
     summarize: Summarize = False,
 ) -> None:
-    """Serve an LLM of random weights: chunked prefill, speculative decode, per-layer embeddings, dispatch marks."""
+    """Serve an LLM of random weights.
+
+    Chunked prefill, speculative decode, per-layer embeddings, dispatch marks.
+    """
     from nsys_digest.workloads.serve.config import LARGE, TINY, ServeConfig
     from nsys_digest.workloads.serve.requests import RequestSpec, read_requests
 

@@ -92,7 +92,10 @@ def command(
     force: Force = False,
     summarize: Summarize = False,
 ) -> None:
-    """Work on several GPUs: data-parallel training, or a tensor-parallel decode inside CUDA graphs."""
+    """Train data-parallel, or decode tensor-parallel.
+
+    On one or several GPUs; the decode runs inside CUDA graphs.
+    """
     for other, names in _OF_ONE_MODE.items():
         for name in names if other is not mode else ():
             source = context.get_parameter_source(name)

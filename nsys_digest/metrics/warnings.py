@@ -89,8 +89,8 @@ def _diagnostics(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn]:
     if facts.range_begun_by:
         yield Warn(
             "range-captured",
-            f"A range of the program was captured, begun by {facts.range_begun_by}. What ran before and after it is in no "
-            "figure, and work that crosses its edges may be missing",
+            f"A range of the program was captured, begun by {facts.range_begun_by}. What ran before and after it "
+            "is in no figure, and work that crosses its edges may be missing",
         )
     for diagnostic in facts.diagnostics:
         lost = _TRUNCATED.search(diagnostic.text)

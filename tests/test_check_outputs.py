@@ -210,7 +210,8 @@ def test_a_passed_check_is_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = call("check", TRACES / "serve.sqlite", "-b", TRACES / "serve.sqlite", "--github")
     assert ran.status == 0
     assert "GITHUB_STEP_SUMMARY is not set" in ran.err
-    assert ran.err.splitlines()[-1] == "::notice title=nsys-digest::21 checks: 21 within what is allowed"
+    notice = "::notice title=nsys-digest::25 checks: 24 within what is allowed, 1 left out"
+    assert ran.err.splitlines()[-1] == notice
 
 
 def test_a_summary_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +261,14 @@ def test_the_hint_of_a_stored_baseline(tmp_path: Path) -> None:
     assert call("baseline", "save", "main", TRACES / "serve.sqlite", "--store", store).status == 0
     ran = call("check", slow(tmp_path), "-b", "@main", "--store", store, "--format", "text")
     assert ran.status == 5
-    assert "nsys-digest baseline show @main" in " ".join(ran.out.split())
+    hint = f"nsys-digest diff @main {slow(tmp_path)}"
+    assert "".join(hint.split()) in "".join(ran.out.split())
+    line = hint.split()[1:]
+    found = json.loads(call(*line, "--store", store, "-f", "json").out)
+    assert found["base"]["runs"][0]["file"] == "serve.sqlite"
+    few = call("diff", "--base", "@main:7", "--head", line[-1], "--store", store)
+    assert few.err == "nsys-digest: note: @main:7 has 1 run and not 7\n"
+    the_line(call("diff", "@moon", line[-1], "--store", store), 4, "baseline-missing")
 
 
 def test_an_unknown_document_has_no_schema() -> None:

@@ -36,16 +36,20 @@ def wins(base: list[float], head: list[float]) -> float:
     return sum((after > before) + (after == before) / 2 for after in head for before in base)
 
 
-def plain_score(trial: Trial, base: list[float], head: list[float]) -> float:
-    """Return how bad one arrangement looks, from the definitions alone."""
+Score = tuple[float, float]
+ALLOWED: Score = (-math.inf, 0.0)
+
+
+def plain_score(trial: Trial, base: list[float], head: list[float]) -> Score:
+    """Return how bad one arrangement looks, from the definitions alone: by rank sum, then by how far it goes beyond."""
     change, middle = plain_shift(base, head), statistics.median(base)
     size = {"up": change, "down": -change, "either": abs(change)}[trial.bad]
     largest = max(abs(middle), abs(statistics.median(head)))
     allowed = max(trial.relative * abs(middle), trial.absolute)
     if size <= allowed + 1e-9 * largest or size <= 0 or largest < trial.floor:
-        return -math.inf
+        return ALLOWED
     score = wins(base, head) - len(base) * len(head) / 2
-    return {"up": score, "down": -score, "either": abs(score)}[trial.bad]
+    return {"up": score, "down": -score, "either": abs(score)}[trial.bad], round(1 - allowed / size, 9)
 
 
 def plain_judge(trials: list[Trial]) -> list[tuple[float, float]]:
@@ -60,16 +64,16 @@ def plain_judge(trials: list[Trial]) -> list[tuple[float, float]]:
             scores.append(plain_score(trial, [values[at] for at in range(runs) if at not in chosen], head))
         table.append(scores)
     seen = table[-1]  # combinations come in order, so that the last one takes the last runs
-    order = sorted(range(len(trials)), key=lambda at: -seen[at])
+    order = sorted(range(len(trials)), key=lambda at: seen[at], reverse=True)
     adjusted, worst = [1.0] * len(trials), 0.0
     for place, at in enumerate(order):
-        if seen[at] == -math.inf:
+        if seen[at] == ALLOWED:
             break
         rest = order[place:]
         worst = max(worst, sum(max(row[other] for other in rest) >= seen[at] for row in table) / len(table))
         adjusted[at] = worst
     alone = [
-        sum(row[at] >= seen[at] for row in table) / len(table) if seen[at] > -math.inf else 1.0
+        sum(row[at] >= seen[at] for row in table) / len(table) if seen[at] > ALLOWED else 1.0
         for at in range(len(trials))
     ]
     return list(zip(alone, adjusted, strict=True))
@@ -98,7 +102,7 @@ def test_it_is_the_enumeration_of_all_arrangements(trials: list[Trial]) -> None:
         assert finding.change == plain_shift(list(trial.base), list(trial.head))
         assert finding.p_value == pytest.approx(alone)
         assert finding.p_adjusted == pytest.approx(adjusted)
-        assert finding.exceeds == exceeds(trial) == (plain_score(trial, list(trial.base), list(trial.head)) > -math.inf)
+        assert finding.exceeds == exceeds(trial) == (plain_score(trial, list(trial.base), list(trial.head)) > ALLOWED)
         assert finding.p_least <= finding.p_adjusted + 1e-12
 
 
@@ -125,6 +129,15 @@ def test_a_quiet_figure_costs_the_others_nothing() -> None:
     moved = trial([10, 11, 12, 13, 14], [20, 21, 22, 23, 24])
     quiet = [trial([100, 101, 102, 101, 100], [101, 100, 102, 100, 101], relative=0.05) for _ in range(30)]
     assert judge([moved, *quiet], 0.95)[0].p_adjusted == pytest.approx(1 / 252)
+
+
+def test_a_change_far_beyond_is_not_hidden_by_noise_just_beyond() -> None:
+    """Three against three: by ranks each figure looks as bad in one arrangement of 20, and not in the same one."""
+    calls = trial([0, 0, 0], [28, 28, 28], relative=0.05, absolute=2)
+    noisy = trial([100, 120, 100], [100, 121, 122], relative=0.05)
+    findings = judge([calls, noisy], 0.95)
+    assert findings[0].p_adjusted == pytest.approx(1 / 20)
+    assert findings[1].p_adjusted > 1 / 20
 
 
 def test_one_slow_run_neither_fails_nor_saves_a_check() -> None:

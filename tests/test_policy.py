@@ -91,6 +91,7 @@ def test_amounts_for_people() -> None:
     assert shown_change(2, "count") == "+2"
     assert shown_change(-0.0015, "s") == "-1.500 ms"
     assert shown_share(0.0512) == "+5.1 %"
+    assert shown_share(-0.0004) == shown_share(0.0004) == "0.0 %"
     assert shown_share(None) == shown(None, "s") == "-"
     assert share("5 %") == pytest.approx(0.05)
 
@@ -197,7 +198,8 @@ def test_a_run_passes_the_policy_made_from_it(trace: Path) -> None:
     result = check_sides(Side((run,)), Side((run,)), made)
     assert result.verdict == "pass", [outcome.reason for outcome in result.outcomes if outcome.verdict != "pass"]
     assert {outcome.verdict for outcome in result.outcomes} == {"pass"}
-    assert len(made.rules) + len(made.presences) == len(result.outcomes)
+    named = [rule.number for rule in made.rules if rule.figure.literal]
+    assert [outcome.rule for outcome in result.outcomes if outcome.rule in named and outcome.kind == "change"] == named
 
 
 @pytest.mark.parametrize("trace", ["rank_0", "serve"])

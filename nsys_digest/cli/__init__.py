@@ -14,7 +14,7 @@ import typer
 
 from nsys_digest import __version__
 from nsys_digest.cli import baseline, check, diff, inspect, output, phases, record, rules, schema, summarize, workload
-from nsys_digest.cli.greedy import GreedyBaseline
+from nsys_digest.cli.greedy import GreedyBaseline, GreedySides
 from nsys_digest.errors import DigestError
 
 _INTERRUPTED = 130
@@ -32,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("summarize")(summarize.command)
-app.command("diff")(diff.command)
+app.command("diff", cls=GreedySides)(diff.command)
 app.command("check", cls=GreedyBaseline)(check.command)
 app.add_typer(baseline.app, name="baseline")
 app.command("inspect")(inspect.command)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
-from nsys_digest.cli.output import check_output, chosen_format, note, write, write_report
-from nsys_digest.cli.sides import read_side
+from nsys_digest.cli.output import check_output, chosen_format, write, write_report
+from nsys_digest.cli.sides import files_of, read_baseline, read_side
 from nsys_digest.errors import UsageInvalid
-
-if TYPE_CHECKING:
-    from nsys_digest.compare.side import Side
 
 
 def _file(flag: str, what: str) -> Any:
@@ -61,7 +58,7 @@ def command(
     Ends with status 5 when a figure is worse than the policy allows.
     """
     outputs = (output, json_file, markdown_file, junit, sarif)
-    bases = [Path(base) for base in baseline or () if not base.startswith("@")]
+    bases = files_of(baseline or ())
     for path in outputs:
         for source in (*head, *bases):
             check_output(path, source)
@@ -81,7 +78,8 @@ def command(
     reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
     check_reasons(reasons)
     of_head = read_side(head, **options)
-    of_base, notes = _baseline(baseline, store, of_head, options)
+    of_base, damaged, few = read_baseline(baseline, store, of_head, options) if baseline else (None, [], [])
+    notes = [*damaged, *few]
     result = check_sides(of_head, of_base, allowed, allow_unlike=reasons, min_repeats=min_repeats, notes=notes)
     from nsys_digest.render.check import check_report
 
@@ -92,29 +90,6 @@ def command(
     error = result.error()
     if error is not None:
         raise error
-
-
-def _baseline(
-    spellings: list[str] | None, store: Path | None, head: Side, options: dict[str, Any]
-) -> tuple[Side | None, list[str]]:
-    """Read the baseline: files, and runs of a store."""
-    if not spellings:
-        return None, []
-    from nsys_digest.compare.baseline import Store as Folder
-    from nsys_digest.compare.side import Run, Side
-
-    runs: list[Run] = []
-    notes: list[str] = []
-    for spelling in spellings:
-        if spelling.startswith("@"):
-            picked = Folder(store).pick(spelling, head)
-            runs += picked.runs
-            notes += [*picked.damaged, *picked.notes]
-            for text in picked.damaged:
-                note(f"warning: {text} [digest-invalid]")
-        else:
-            runs += read_side([Path(spelling)], **options).runs
-    return Side(tuple(runs)), notes
 
 
 def _init(head: list[Path], output: Path | None, options: dict[str, Any]) -> None:

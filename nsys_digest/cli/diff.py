@@ -7,36 +7,52 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile
-from nsys_digest.cli.output import check_output, chosen_format, write_report
-from nsys_digest.cli.sides import read_side
+from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
+from nsys_digest.cli.output import check_output, chosen_format, note, write_report
+from nsys_digest.cli.sides import files_of, read_baseline, read_side
 from nsys_digest.errors import UsageInvalid
 
 
-def sides(runs: list[Path], base: list[Path] | None) -> tuple[list[Path], list[Path]]:
-    """Return the runs of BASE and of HEAD: two paths, or with ``--base`` all paths are of HEAD.
+def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str], list[Path]]:
+    """Return the runs of BASE and of HEAD: two paths, or those of ``--base`` and ``--head``.
+
+    With ``--base`` alone all paths are of HEAD.
 
     Raises:
-        UsageInvalid: without ``--base`` there are not two.
+        UsageInvalid: without the options there are not two; or a side has none.
 
     """
+    if head:
+        if runs or not base:
+            wrong = f"{runs[0]} is of neither" if runs else "there is no --base"
+            raise UsageInvalid(f"--head names the runs of HEAD, and --base those of BASE, but {wrong}")
+        return base, [Path(run) for run in head]
     if base:
-        return base, runs
+        if not runs:
+            raise UsageInvalid("there is no run of HEAD; give one or more behind --head")
+        return base, [Path(run) for run in runs]
     if len(runs) != 2:
+        count = "no path is" if not runs else "1 path is" if len(runs) == 1 else f"{len(runs)} paths are"
         raise UsageInvalid(
-            f"diff compares BASE with HEAD, but {len(runs)} {'path is' if len(runs) == 1 else 'paths are'} given; for "
-            "repeats give each run of BASE with --base, and those of HEAD as arguments"
+            f"diff compares BASE with HEAD, but {count} given; for repeats give the runs of BASE behind --base, and "
+            "those of HEAD behind --head"
         )
-    return runs[:1], runs[1:]
+    return runs[:1], [Path(runs[1])]
 
 
 def command(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="BASE HEAD", help="Two traces or stored digests; with --base, runs of HEAD.")
-    ],
-    base: Annotated[
-        list[Path] | None, typer.Option("--base", metavar="FILE", help="A run of BASE; once for each repeat.")
+        list[str] | None,
+        typer.Argument(metavar="BASE HEAD", help="Two traces or stored digests; with --base, runs of HEAD."),
     ] = None,
+    base: Annotated[
+        list[str] | None,
+        typer.Option("--base", metavar="BASE", help="Runs of BASE; @NAME:5 takes five of a store."),
+    ] = None,
+    head: Annotated[
+        list[str] | None, typer.Option("--head", metavar="HEAD", help="Runs of HEAD; both options take several.")
+    ] = None,
+    store: StoreFolder = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows of each list in text and markdown.")] = 10,
@@ -60,8 +76,8 @@ def command(
 
     The change of the GPU span is split to the nanosecond.
     """
-    of_base, of_head = sides(runs, base)
-    for path in (*of_base, *of_head):
+    of_base, of_head = sides(runs or [], base or [], head or [])
+    for path in (*files_of(of_base), *of_head):
         check_output(output, path)
     chosen = chosen_format(format, output)
     from nsys_digest.compare.threshold import read_threshold
@@ -72,7 +88,11 @@ def command(
     reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
     options = {"rules": rules, "steps": steps}
     check_reasons(reasons)
-    found = diff(read_side(of_base, **options), read_side(of_head, **options), allow_unlike=reasons, rules=rules)
+    head_side = read_side(of_head, **options)
+    base_side, _, notes = read_baseline(of_base, store, head_side, options)
+    for text in notes:
+        note(f"note: {text}")
+    found = diff(base_side, head_side, allow_unlike=reasons, rules=rules)
     from nsys_digest.render.diff import diff_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: diff_report(found, top, threshold), chosen, output)

@@ -32,3 +32,16 @@ class GreedyBaseline(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Spread the values before the options are read."""
         return super().parse_args(ctx, spread(args, frozenset({"--baseline", "-b"})))
+
+
+class GreedySides(TyperCommand):
+    """A command whose ``--base`` and ``--head`` take several values where both are given.
+
+    With ``--base`` alone each takes one, since the arguments are the runs of HEAD.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Spread the values before the options are read."""
+        own = args[: args.index("--")] if "--" in args else args
+        both = "--head" in own and "--base" in own
+        return super().parse_args(ctx, spread(args, frozenset({"--base", "--head"})) if both else args)

@@ -170,7 +170,11 @@ class Store:
         if not fitting:
             raise BaselineMissing(self._missing(name, wanted, listing))
         chosen = tuple(fitting[-count:])
-        few = (f"{spelling} has {len(chosen)} runs and not {count}",) if len(chosen) < count else ()
+        few = (
+            (f"{spelling} has {len(chosen)} {'run' if len(chosen) == 1 else 'runs'} and not {count}",)
+            if len(chosen) < count
+            else ()
+        )
         runs = tuple(Run(f"@{name} {_called(entry)}", entry.digest) for entry in chosen)
         return Picked(runs, chosen, few, listing.damaged)
 

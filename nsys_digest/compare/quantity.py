@@ -102,5 +102,5 @@ def shown_share(value: float | None) -> str:
     """Write a relative change for people; a change from nothing has none."""
     if value is None:
         return "-"
-    percent = 100 * value
+    percent = round(100 * value, 1)
     return f"{percent:+,.0f} %" if abs(percent) >= 1000 else f"{percent:+.1f} %" if percent else "0.0 %"

@@ -45,6 +45,10 @@ _NAMED: Final = (
     _Kind("Steps", "steps.wall.p50_s", '["5%", "20us"]', "s"),
     _Kind("The slow end of kernels", "kernel_tails.*.p95_s", '["15%", "5us"]', "s", floor="5us"),
 )
+_CALLS: Final = (
+    ("Calls in which the host waits for the GPU", "*Synchronize*", '["5%", 2]', "up"),
+    ("Launches of CUDA graphs; with fewer, more kernels are launched one by one", "*GraphLaunch*", '"10%"', "down"),
+)
 _WARNINGS: Final = ("truncated-capture", "graph-work-missing", "process-without-gpu", "no-gpu-activity")
 
 
@@ -56,6 +60,7 @@ def starter_policy(run: Run) -> str:
         rules = list(_rules(kind, document))
         if rules:
             parts.append(f"# {kind.title}\n" + "\n".join(rules))
+    parts += _calls(document)
     parts += _presences(document)
     return "\n".join(parts)
 
@@ -91,6 +96,23 @@ def _rules(kind: _Kind, document: Json) -> Iterator[str]:
             f"# {limit} = {_limit(room, kind.unit)}",
         ]
         yield "\n".join(lines) + "\n"
+
+
+def _calls(document: Json) -> Iterator[str]:
+    """Yield rules over counts of calls, which vary little; a call that is new, or gone, counts too."""
+    for title, name, change, bad in _CALLS:
+        pattern = f'api."{name}".count'
+        count = sum(value or 0 for value in select(parse_path(pattern), document).values())
+        if count:
+            rule = (
+                f"[[rule]]\nfigure = '{pattern}'   # now {shown(count, 'count')} in all\nmax_change = {change}\n"
+                f'bad = "{bad}"\nabsent = "zero"\n'
+            )
+        elif bad == "up" and document["api"]:
+            rule = f'[[forbid]]\napi = "{name}"\n'
+        else:
+            continue
+        yield f"# {title}\n{rule}"
 
 
 def _weight(path: Path, value: float, document: Json) -> float:

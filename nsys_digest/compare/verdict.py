@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
 from nsys_digest.compare.unlike import Difference, Unknown
@@ -84,11 +85,11 @@ class CheckResult:
         return self.verdict in {"pass", "noise"}
 
     def worst_first(self) -> tuple[Outcome, ...]:
-        """Return the outcomes by verdict, then by relative change, the largest first."""
+        """Return the outcomes by verdict, then the surest first, then by relative change, the largest first."""
         return tuple(
             sorted(
                 self.outcomes,
-                key=lambda outcome: (ORDER.index(outcome.verdict), -abs(outcome.change_ratio or 0.0)),
+                key=lambda outcome: (ORDER.index(outcome.verdict), _chance(outcome), -_relative(outcome)),
             )
         )
 
@@ -142,6 +143,17 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "base_runs": list(outcome.base_runs),
         "head_runs": list(outcome.head_runs),
     }
+
+
+def _chance(outcome: Outcome) -> float:
+    return 1.0 if outcome.p_adjusted is None else outcome.p_adjusted
+
+
+def _relative(outcome: Outcome) -> float:
+    """Return the size of a change beside its base; more than any where the base is nothing."""
+    if outcome.change_ratio is None:
+        return inf if outcome.change else 0.0
+    return abs(outcome.change_ratio)
 
 
 def overall(outcomes: tuple[Outcome, ...]) -> Verdict:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from nsys_digest.compare.quantity import shown, shown_change, shown_share
 from nsys_digest.compare.verdict import CheckResult, Outcome, Verdict
 from nsys_digest.render.blocks import NAME, Block, Column, Report, more, numbers
+from nsys_digest.render.figure_words import figure_words
+from nsys_digest.render.spelled import spelled
 
 _TITLES: Final[dict[Verdict, str]] = {
     "fail": "Worse than allowed",
@@ -18,6 +21,7 @@ _TITLES: Final[dict[Verdict, str]] = {
     "skipped": "Left out, as the policy says",
 }
 _SAID: Final = 5
+_NAMED: Final = 10
 
 
 def check_report(result: CheckResult, top: int) -> Report:
@@ -51,23 +55,28 @@ def _lead(result: CheckResult) -> Iterator[str]:
     yield f"{headline(result)}."
     bad = [outcome for outcome in result.worst_first() if outcome.verdict in {"fail", "missing"}]
     for outcome in bad[:_SAID]:
-        yield f"{outcome.reason}." + (f" {outcome.why[:1].upper()}{outcome.why[1:]}." if outcome.why else "")
+        words = figure_words(outcome.figure)
+        what = f"{words}: " if words else ""
+        yield f"{what}{outcome.reason}." + (f" {outcome.why[:1].upper()}{outcome.why[1:]}." if outcome.why else "")
     if len(bad) > _SAID:
-        yield f"{len(bad) - _SAID:,} more are below."
+        yield f"{len(bad) - _SAID:,} more {'is' if len(bad) == _SAID + 1 else 'are'} below."
     if result.verdict == "fail" and result.base:
         yield f"What moved, and why: {explanation(result)}"
 
 
 def explanation(result: CheckResult) -> str:
     """Return the command that explains a change."""
-    if any(source.startswith("@") for source in result.base):
-        name = result.base[-1].partition(" ")[0]
-        first = f"nsys-digest baseline show {shlex.quote(name)} -f json -o base.json; "
-        return first + shlex.join(["nsys-digest", "diff", "base.json", result.head[0]])
-    if len(result.base) == len(result.head) == 1:
-        return shlex.join(["nsys-digest", "diff", result.base[0], result.head[0]])
-    options = [word for source in result.base for word in ("--base", source)]
-    return shlex.join(["nsys-digest", "diff", *options, *result.head])
+    base = tuple(_spellings(result.base))
+    if len(base) == len(result.head) == 1:
+        return shlex.join(["nsys-digest", "diff", base[0], result.head[0]])
+    return f"nsys-digest diff --base {spelled(base)} --head {spelled(result.head)}"
+
+
+def _spellings(sources: Sequence[str]) -> Iterator[str]:
+    """Yield how runs are given to a command: those of a store by name and number."""
+    kept = Counter(source.rpartition(" ")[0] for source in sources if source.startswith("@"))
+    yield from (source for source in sources if not source.startswith("@"))
+    yield from (f"{name}:{count}" if count > 1 else name for name, count in kept.items())
 
 
 def _facts(result: CheckResult) -> Iterator[tuple[str, str]]:
@@ -87,8 +96,8 @@ def _facts(result: CheckResult) -> Iterator[tuple[str, str]]:
 def _runs(sources: Sequence[str]) -> str:
     if len(sources) == 1:
         return sources[0]
-    shown_sources = ", ".join(sources[:4])
-    return f"{len(sources)} runs: {shown_sources}" + (f" and {len(sources) - 4} more" if len(sources) > 4 else "")
+    named = spelled(sources[:_NAMED]) if all(map(str.isprintable, sources)) else ", ".join(sources[:_NAMED])
+    return f"{len(sources)} runs: {named}" + (f" and {len(sources) - _NAMED} more" if len(sources) > _NAMED else "")
 
 
 def _blocks(result: CheckResult, top: int) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from nsys_digest.compare.diff import ComparedSide, Diff
 from nsys_digest.compare.span import Account, Term
 from nsys_digest.units import duration
 
-_CAUSES = {
+CAUSE_WORDS = {
     "queued": "idle though launched",
     "launch_call": "idle in launch calls",
     "sync": "idle in synchronise",
@@ -19,6 +19,7 @@ _CAUSES = {
     "unattributed": "idle without a known cause",
 }
 _NAMED_TERMS = 4
+_NAMED_CALLS = 2
 _ENOUGH = 0.9
 _KERNELS = "kernels "
 _IDLE = "idle "
@@ -31,7 +32,7 @@ def term_words(term: Term) -> str:
     if term.name.startswith(_KERNELS):
         return f"{term.name.removeprefix(_KERNELS)} kernels"
     cause = term.name.removeprefix(_IDLE)
-    return _CAUSES.get(cause, term.name)
+    return CAUSE_WORDS.get(cause, term.name)
 
 
 def signed(ns: int) -> str:
@@ -51,7 +52,8 @@ def share(ratio: float | None) -> str:
 
 def lead(found: Diff) -> tuple[str, ...]:
     """Say what moved, and how far it can be trusted."""
-    return (" ".join((*_span(found), *_names(found))), _trust(found))
+    names = " ".join((*_calls(found), *_names(found)))
+    return tuple(filter(None, (" ".join(_span(found)), names, _trust(found))))
 
 
 def _span(found: Diff) -> Iterator[str]:
@@ -113,6 +115,23 @@ def _names(found: Diff) -> Iterator[str]:
         told = [f"{count:,} {how}" for count, how in counts if count]
         if told:
             yield f"{what} names: {', '.join(told)}."
+
+
+def _calls(found: Diff) -> Iterator[str]:
+    """Name the CUDA calls that one side alone has, those with most time first: few, and seldom without a meaning."""
+    table = found.tables["api"]
+    if table is None:
+        return
+    apart = [(row, "appeared", row.figures["total_ns"].head, row.figures["count"].head) for row in table.appeared]
+    apart += [(row, "vanished", row.figures["total_ns"].base, row.figures["count"].base) for row in table.vanished]
+    apart.sort(key=lambda one: -(one[2] or 0))
+    told = [
+        f"{row.name} {how} ({count:,} {'call' if count == 1 else 'calls'})"
+        for row, how, _, count in apart[:_NAMED_CALLS]
+    ]
+    if told:
+        more = f", {len(apart) - len(told):,} more" if len(apart) > len(told) else ""
+        yield f"CUDA calls: {', '.join(told)}{more}."
 
 
 def _trust(found: Diff) -> str:

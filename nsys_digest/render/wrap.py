@@ -1,4 +1,4 @@
-"""Text in lines of a width: nothing is lost, no number is parted from its unit."""
+"""Text in lines of a width: nothing is lost, no number is parted from its unit, nor from what it equals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from rich.cells import cell_len, get_character_cell_size
 
 NAME_CELLS: Final = 240
 _UNIT = r"(?:ns|µs|ms|s|%|pp|[kMGT]?B)(?!\w)"
-_SPACE = re.compile(rf" (?!{_UNIT})|(?<!\d) ")
-_ITEM = re.compile(rf"(?: (?!{_UNIT})|(?<!\d) )(?![<+-]?\d[\d,.]{{0,19}} {_UNIT})")
+_GAP = rf"(?<!=)(?: (?!{_UNIT})|(?<!\d) )(?!=)"
+_SPACE = re.compile(_GAP)
+_ITEM = re.compile(rf"{_GAP}(?![<+-]?\d[\d,.]{{0,19}} {_UNIT})")
 """Where a line ends by choice: where ``_SPACE`` has it, but not between a value and what it is the value of."""
 _BREAK = re.compile(r"[_,.<>()/| -]|:(?!:)|[a-z](?=[A-Z])")
 _ORDER = re.compile(r"(?:^|(?<= ))::")

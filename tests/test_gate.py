@@ -1,0 +1,236 @@
+"""Three slow-downs planted on an H200, five runs of each beside five without: found, named, and explained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, product
+from pathlib import Path
+
+import pytest
+
+from nsys_digest import diff, load
+from nsys_digest.compare.gate import check_sides
+from nsys_digest.compare.policy import load_policy, parse_policy
+from nsys_digest.compare.side import Run, Side
+from nsys_digest.compare.starter import starter_policy
+from nsys_digest.compare.threshold import Threshold
+from nsys_digest.compare.verdict import CheckResult
+from nsys_digest.render.check import check_report, explanation
+from nsys_digest.render.diff import diff_report
+from nsys_digest.render.figure_words import figure_words
+from nsys_digest.render.spelled import spelled
+from support import ROOT, call
+
+GATE = ROOT / "fixtures" / "gate"
+PLANTED = ("kernel", "eager", "sync")
+FOUND = {
+    "kernel": {
+        "categories.gemm.sum_s",
+        "gpu_busy_union_s",
+        "gpu_activity_span_s",
+        "idle.devices.0.causes.module_call.s",
+    },
+    "eager": {
+        "idle.devices.0.causes.host.s",
+        "idle.devices.0.causes.queued.s",
+        "idle.devices.0.causes.launch_call.s",
+        "gpu_idle_within_span_s",
+        "gpu_activity_span_s",
+        "api.cudaGraphLaunch_v10000.count",
+    },
+    "sync": {"api.cudaDeviceSynchronize_v3020.count"},
+}
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, list[Run]]:
+    return {
+        name: [Run(path.name, load(path)) for path in sorted(GATE.glob(f"{name}_*.json"))]
+        for name in ("base", *PLANTED)
+    }
+
+
+def checked(head: list[Run], base: list[Run]) -> CheckResult:
+    return check_sides(Side(tuple(head)), Side(tuple(base)), load_policy(None))
+
+
+def failed(result: CheckResult) -> list[str]:
+    return [outcome.figure for outcome in result.worst_first() if outcome.verdict == "fail"]
+
+
+def test_the_runs_say_nothing_of_the_machine() -> None:
+    paths = sorted(GATE.glob("*.json"))
+    assert len(paths) == 20
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        assert text.count('"uuid":"00000000-0000-4000-8000-000000000001"') == text.count('"uuid"')
+        assert f'"file":"{path.stem}.sqlite"' in text
+        for word in ("/home", "/root", "/tmp", "/usr", "/opt"):
+            assert word not in text
+
+
+def splits(of: list[Run], confidence: float) -> list[CheckResult]:
+    """Check a program against itself: its five runs dealt out two against three, in all 20 ways."""
+    policy = load_policy(None)
+    policy = replace(policy, noise=replace(policy.noise, confidence=confidence))
+    found = []
+    for chosen in combinations(range(5), 2):
+        two = Side(tuple(of[at] for at in chosen))
+        three = Side(tuple(run for at, run in enumerate(of) if at not in chosen))
+        found += [check_sides(two, three, policy), check_sides(three, two, policy)]
+    return found
+
+
+def test_without_a_change_the_test_is_as_seldom_wrong_as_configured(runs: dict[str, list[Run]]) -> None:
+    """At 90 % two runs against three are tested: at most one in ten ways to deal may fail; at 95 % they are too few."""
+    tested, compared = 0, 0
+    for of in runs.values():
+        found = splits(of, 0.9)
+        assert all(result.noise.known for result in found)
+        for way in (found[::2], found[1::2]):
+            assert sum(result.verdict == "fail" for result in way) <= 1
+        tested += sum(result.verdict == "fail" for result in found)
+        untested = splits(of, 0.95)
+        assert not any(result.noise.known for result in untested)
+        compared += sum(result.verdict == "fail" for result in untested)
+        counts = [outcome for result in untested for outcome in result.outcomes if outcome.unit == "count"]
+        assert {outcome.verdict for outcome in counts} <= {"pass", "skipped"}
+    assert (tested, compared) == (7, 23)
+
+
+@pytest.mark.parametrize(("planted", "times"), [("kernel", 70), ("eager", 100), ("sync", 100)])
+def test_three_runs_a_side(planted: str, times: int, runs: dict[str, list[Run]]) -> None:
+    """Of the hundred ways to take three of five on each side, so many find it."""
+    three = list(combinations(range(5), 3))
+    found = [
+        checked([runs[planted][at] for at in head], [runs["base"][at] for at in base])
+        for head, base in product(three, three)
+    ]
+    assert sum(result.verdict == "fail" for result in found) == times
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_what_was_planted_is_found_and_named(planted: str, runs: dict[str, list[Run]]) -> None:
+    result = checked(runs[planted], runs["base"])
+    assert result.verdict == "fail"
+    assert set(failed(result)) == FOUND[planted]
+    chances = [outcome.p_adjusted for outcome in result.worst_first() if outcome.verdict == "fail"]
+    assert chances == sorted(chances, key=lambda chance: chance or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("planted", "first"), [("kernel", "categories.gemm.sum_s"), ("eager", "idle.devices.0.causes.host.s")]
+)
+def test_the_cause_comes_first(planted: str, first: str, runs: dict[str, list[Run]]) -> None:
+    assert failed(checked(runs[planted], runs["base"]))[0] == first
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_the_command_ends_with_status_5(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    heads, bases = sorted(GATE.glob(f"{planted}_*.json")), sorted(GATE.glob("base_*.json"))
+    ran = call("check", *heads, "--baseline", *bases, "-f", "text")
+    assert ran.status == 5
+    assert all(name in ran.out for name in FOUND[planted])
+    assert "5 runs against 5; exact permutation test" in " ".join(ran.out.split())
+
+
+def test_one_run_a_side_says_that_noise_is_unknown(runs: dict[str, list[Run]]) -> None:
+    result = checked(runs["sync"][:1], runs["base"][:1])
+    assert not result.noise.known
+    assert result.noise.text.startswith("unknown: 1 run against 1")
+    # the count is told by one run; the slow run of BASE hides nothing of it
+    assert "api.cudaDeviceSynchronize_v3020.count" in failed(result)
+
+
+def test_a_synchronise_is_found_by_count_and_not_by_time(runs: dict[str, list[Run]]) -> None:
+    result = checked(runs["sync"], runs["base"])
+    (found,) = [outcome for outcome in result.outcomes if outcome.verdict == "fail"]
+    assert (found.base, found.head, found.change, found.change_ratio) == (0, 28, 28, None)
+    assert (found.base_runs, found.head_runs) == ((0.0,) * 5, (28,) * 5)
+    times = [outcome for outcome in result.outcomes if outcome.unit == "s"]
+    assert len(times) > 15
+    assert {outcome.verdict for outcome in times} == {"pass"}
+
+
+def test_the_same_number_of_calls_is_no_change() -> None:
+    text = "[[rule]]\nfigure = 'api.\"*Synchronize*\".count'\nmax_change = ['5%', 2]\nabsent = 'zero'\n"
+    policy, base = parse_policy(text, "p.toml"), load(GATE / "base_1.json")
+    for extra, expected in ((2, "pass"), (3, "fail")):
+        whole = base.to_dict()
+        whole["api"]["cudaStreamSynchronize_v3020"] = [extra, 1e-6]
+        head = Side((Run("head", type(base).from_dict(whole)),))
+        assert check_sides(head, Side((Run("base", base),)), policy).verdict == expected
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_policy_made_from_the_base_finds_it_too(planted: str, runs: dict[str, list[Run]]) -> None:
+    made = parse_policy(starter_policy(runs["base"][0]), "made.toml")
+    base, head = Side(tuple(runs["base"])), Side(tuple(runs[planted]))
+    assert check_sides(base, base, made).verdict == "pass"
+    found = {outcome.figure for outcome in check_sides(head, base, made).outcomes if outcome.verdict == "fail"}
+    assert found & FOUND[planted]
+
+
+@pytest.mark.parametrize(
+    ("planted", "term", "said"),
+    [
+        ("kernel", "kernels gemm", "gemm kernels +18.48 ms"),
+        ("eager", "idle host", "cudaGraphLaunch_v10000 vanished (50 calls)"),
+        ("sync", "idle host", "cudaDeviceSynchronize_v3020 appeared (28 calls)"),
+    ],
+)
+def test_the_comparison_names_the_cause_and_adds_up(
+    planted: str, term: str, said: str, runs: dict[str, list[Run]]
+) -> None:
+    found = diff(Side(tuple(runs["base"])), Side(tuple(runs[planted])))
+    assert found.span is not None
+    assert found.span.terms[0].name == term
+    spans = {name: sorted(run.digest.gpu_activity_span_ns or 0 for run in runs[name])[2] for name in ("base", planted)}
+    assert sum(term.change_ns for term in found.span.terms) == spans[planted] - spans["base"]
+    assert any(said in paragraph for paragraph in diff_report(found, 5, Threshold()).lead)
+
+
+def test_what_moved_is_spelled_short(runs: dict[str, list[Run]]) -> None:
+    result = checked(runs["sync"], runs["base"])
+    assert explanation(result) == "nsys-digest diff --base base_{1,2,3,4,5}.json --head sync_{1,2,3,4,5}.json"
+    facts = dict(check_report(result, 0).facts)
+    assert facts["HEAD"] == "5 runs: sync_{1,2,3,4,5}.json"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a.json"], "a.json"),
+        (["r/b_1.json", "r/b_2.json"], "r/b_{1,2}.json"),
+        (["r/b_1.json", "r/b_12.json", "r/b_2.json"], "r/b_{1,12,2}.json"),
+        (["b", "ba"], "b{,a}"),
+        (["1/base.sqlite", "2/base.sqlite"], "{1,2}/base.sqlite"),
+        (["a", "b"], "a b"),
+        (["x_1", "x_1"], "x_1 x_1"),
+        (["a b_1", "a b_2"], "'a b_1' 'a b_2'"),
+        (["x,1", "x,2"], "x,1 x,2"),
+        (["x{1", "x{2"], "'x{1' 'x{2'"),
+    ],
+)
+def test_names_are_spelled_as_a_shell_takes_them(names: list[str], expected: str) -> None:
+    assert spelled(names) == expected
+
+
+def test_words_for_figures() -> None:
+    assert figure_words("idle.devices.0.causes.host.s") == "GPU 0 idle in host code"
+    assert figure_words("categories.gemm.sum_s") == "gemm kernels"
+    assert figure_words("api.cudaDeviceSynchronize_v3020.count") == "calls of cudaDeviceSynchronize_v3020"
+    assert figure_words("nvtx.step.union_s") == ""
+    for outcome in check_sides(*(Side((Run("r", load(GATE / "base_1.json")),)),) * 2, load_policy(None)).outcomes:
+        assert figure_words(outcome.figure), outcome.figure
+
+
+def test_both_sides_of_a_comparison_take_several_files(tmp_path: Path) -> None:
+    bases, heads = sorted(GATE.glob("base_*.json")), sorted(GATE.glob("sync_*.json"))
+    written = [tmp_path / f"{name}.json" for name in ("short", "long", "turned")]
+    repeated = [word for path in bases for word in ("--base", path)]
+    assert call("diff", "--base", *bases, "--head", *heads, "-o", written[0]).status == 0
+    assert call("diff", *repeated, *heads, "-o", written[1]).status == 0
+    assert call("diff", "--head", *heads, "-o", written[2], "--base", *bases).status == 0
+    assert len({path.read_bytes() for path in written}) == 1

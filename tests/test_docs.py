@@ -377,13 +377,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def _expanded(word: str) -> list[str]:
+    """Return the files that a pattern stands for, as a shell would."""
+    return sorted(map(str, Path().glob(word))) if "*" in word and not Path(word).is_absolute() else [word]
+
+
 def run(line: str) -> str:
     """Run a use of the command line in this process, through jq where the line says so; return what a user sees.
 
     Where the line ends in ``|| echo "exit status $?"`` the command has to fail.
     """
     line, _, failing = line.partition(" || ")
-    words = [name for word in shlex.split(line) for name in sorted(map(str, Path().glob(word) if "*" in word else ())) or [word]]
+    words = [name for word in shlex.split(line) for name in _expanded(word)]
     assert words[0] == "nsys-digest"
     pipe = words.index("|") if "|" in words else None
     own = words[1:pipe]

@@ -13,7 +13,7 @@ from nsys_digest.phase_log.records import UNATTRIBUTED, PhaseLog
 from nsys_digest.units import to_seconds
 
 Json: TypeAlias = dict[str, Any]
-Verdict: TypeAlias = Literal["agrees", "differs", "no range"]
+Verdict: TypeAlias = Literal["agrees", "differs", "no range", "not judged"]
 
 STEP: Final = "opd_step"
 DEFAULT_RATIO: Final = 0.02
@@ -89,9 +89,14 @@ class Comparison:
     other_ranges: tuple[str, ...]
 
     @property
+    def judged(self) -> tuple[PhaseTimes, ...]:
+        """The step and the phases, without the rest, whose error is the sum of all their errors."""
+        return tuple(times for times in (self.step, *self.phases) if times.verdict != "not judged")
+
+    @property
     def disagreeing(self) -> tuple[PhaseTimes, ...]:
         """The step and the phases that differ or have no range."""
-        return tuple(times for times in (self.step, *self.phases) if times.verdict != "agrees")
+        return tuple(times for times in self.judged if times.verdict != "agrees")
 
     @property
     def agrees(self) -> bool:
@@ -114,7 +119,7 @@ class Comparison:
             else f"the log has {to_seconds(worst.log_ns):.6f} s, the trace {to_seconds(worst.range_ns or 0):.6f} s"
         )
         raise PhasesDisagree(
-            f"{self.log}: {len(self.disagreeing)} of {len(self.phases) + 1} times do not agree with {self.trace}; "
+            f"{self.log}: {len(self.disagreeing)} of {len(self.judged)} times do not agree with {self.trace}; "
             f"{worst.phase}: {what}; see the table for the others"
         )
 
@@ -139,7 +144,8 @@ class Comparison:
 def compare_phases(log: PhaseLog, digest: Digest, *, name: str, tolerance: Tolerance | None = None) -> Comparison:
     """Set a log beside the digest of a trace that was made with section ``nvtx``; ``name`` is the log's own.
 
-    What the log calls unattributed is, in the trace, the time of the step's ranges less that of the phases' ranges.
+    What the log calls unattributed is, in the trace, the time of the step's ranges less that of the phases' ranges. It
+    is shown and not judged: the differences of all phases add up in it, so it can be far off where each of them agrees.
 
     Raises:
         MissingData: the trace has no range of any of the log's phases.
@@ -157,7 +163,7 @@ def compare_phases(log: PhaseLog, digest: Digest, *, name: str, tolerance: Toler
     step = digest.nvtx.get(STEP)
     rest_ns = None if step is None else step.sum_ns - sum(ranges.sum_ns for ranges in found.values())
     phases = [
-        _rest(phase.ns, rest_ns, tolerance)
+        PhaseTimes(UNATTRIBUTED, phase.ns, None, rest_ns, None, None, None, "not judged")
         if phase.phase == UNATTRIBUTED
         else _times(phase.phase, phase.ns, found.get(phase.phase), tolerance, has_gpu)
         for phase in log.phases
@@ -193,7 +199,3 @@ def _times(phase: str, log_ns: int, ranges: NvtxRange | None, tolerance: Toleran
         gpu_idle_ns=None if detail is None else detail.gpu_idle_ns,
         verdict=_verdict(log_ns, ranges.sum_ns, tolerance),
     )
-
-
-def _rest(log_ns: int, range_ns: int | None, tolerance: Tolerance) -> PhaseTimes:
-    return PhaseTimes(UNATTRIBUTED, log_ns, None, range_ns, None, None, None, _verdict(log_ns, range_ns, tolerance))

@@ -16,9 +16,18 @@ from nsys_digest.schema.calls import call_class
 from nsys_digest.sections import LaunchCost, Tails
 from nsys_digest.sources.base import Reader
 from oracle_account import CAUSES, expected_account, random_account_trace
-from test_fixtures import SHARED, TRACES, named
+from test_fixtures import REAL, SHARED, named
 
-MEMORY_KINDS = {None: None, 0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device static"}
+MEMORY_KINDS = {
+    None: None,
+    0: "pageable",
+    1: "pinned",
+    2: "device",
+    3: "array",
+    4: "managed",
+    5: "device static",
+    7: None,  # what nsys itself calls unknown
+}
 
 
 def class_of(name: str) -> str:
@@ -150,7 +159,7 @@ def check(digest: Digest, reference: dict[str, Any], top: int) -> None:
     assert Digest.from_json(digest.to_json()) == digest
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.parametrize("trace", REAL, ids=named)
 def test_fixtures(trace: Path) -> None:
     check(summarize(trace, gaps=50), expected_account(trace, classify=class_of), 50)
 
@@ -205,7 +214,7 @@ def check_sums(digest: Digest) -> None:
     }
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.parametrize("trace", REAL, ids=named)
 def test_sums_of_fixtures(trace: Path) -> None:
     check_sums(summarize(trace))
 

@@ -354,11 +354,12 @@ def test_files_named_in_the_prose_exist(page: Path) -> None:
             assert (ROOT / span).exists(), span
 
 
-def test_every_fixture_is_described() -> None:
+@pytest.mark.parametrize("folder", ["traces", "workloads"])
+def test_every_fixture_is_described(folder: str) -> None:
     told = [
-        name for cells in table(section(ROOT / "fixtures" / "README.md", "traces")) for name in SPAN.findall(cells[0])
+        name for cells in table(section(ROOT / "fixtures" / "README.md", folder)) for name in SPAN.findall(cells[0])
     ]
-    assert sorted(told) == sorted(path.stem for path in (ROOT / "fixtures" / "traces").glob("*.sqlite"))
+    assert sorted(told) == sorted(path.stem for path in (ROOT / "fixtures" / folder).glob("*.sqlite"))
 
 
 def test_the_first_command_for_the_tests_stands_alone() -> None:

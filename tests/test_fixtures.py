@@ -17,6 +17,8 @@ from test_against_oracle import in_order, measured
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 TRACES = sorted((FIXTURES / "traces").glob("*.sqlite"))
+REAL = [*TRACES, *sorted((FIXTURES / "workloads").glob("*.sqlite"))]
+"""With the traces of the workloads, which have neither an exact reference nor a golden digest."""
 SHARED = sorted((Path(__file__).parents[2] / "shared" / "traces").glob("*/*.sqlite"))
 
 
@@ -26,7 +28,7 @@ def named(path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def digests() -> dict[Path, Digest]:
-    return {path: summarize(path) for path in TRACES}
+    return {path: summarize(path) for path in REAL}
 
 
 def agrees_with_reference(digest: Digest, reference: dict[str, Any]) -> None:
@@ -77,7 +79,7 @@ def stats(trace: Path, report: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.parametrize("trace", REAL, ids=named)
 def test_api_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -> None:
     """`cuda_api_sum` prints names without their ABI version, and adds backtrace rows, which these traces lack."""
     theirs = Counter[tuple[str, str]]()
@@ -92,7 +94,7 @@ def test_api_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -
     assert digests[trace].api_backtrace_rows == 0
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.parametrize("trace", REAL, ids=named)
 def test_nvtx_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -> None:
     """`nvtx_sum` lists push/pop and start/end ranges of one name apart, and writes the default domain as `:name`."""
     theirs = Counter[tuple[str, str]]()
@@ -107,7 +109,7 @@ def test_nvtx_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) 
     assert ours == theirs
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.parametrize("trace", REAL, ids=named)
 def test_kernel_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -> None:
     """`cuda_gpu_kern_sum` groups by full name; over all kernels count and time are the same."""
     rows = stats(trace, "cuda_gpu_kern_sum")
@@ -123,14 +125,14 @@ def test_golden_digest(trace: Path, digests: dict[Path, Digest]) -> None:
     assert digests[trace].to_json() + "\n" == golden.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.parametrize("trace", REAL, ids=named)
 def test_documents_are_valid_and_come_back(trace: Path, digests: dict[Path, Digest]) -> None:
     digest = digests[trace]
     jsonschema.Draft202012Validator(json_schema()).validate(json.loads(digest.to_json()))
     assert Digest.from_json(digest.to_json(compact=True)) == digest
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.parametrize("trace", REAL, ids=named)
 def test_busy_and_idle_add_up(trace: Path, digests: dict[Path, Digest]) -> None:
     digest = digests[trace]
     for device in digest.devices:

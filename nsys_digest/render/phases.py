@@ -45,7 +45,7 @@ def phases_report(comparison: Comparison, top: int) -> Report:
 
 def verdict(comparison: Comparison) -> str:
     """Say whether a log and a trace agree, and how many of their times do."""
-    count = len(comparison.phases) + 1
+    count = len(comparison.judged)
     agreeing = count - len(comparison.disagreeing)
     return f"{'agree' if comparison.agrees else 'do not agree'}: {agreeing} of {count} times"
 

@@ -293,12 +293,18 @@ def test_the_all_reduces_of_a_decode_are_in_its_graphs(digests: dict[str, Digest
     communication = digests["tp_2"].communication
     assert communication is not None
     a_step = 2 * said["config"]["layers"]
+    in_graphs_ns = []
     assert said["all_reduces"] == a_step * said["config"]["tokens"] == 128
     for row in communication:
-        assert len(all_reduces(WORKLOADS / "tp_2.sqlite", row.device, "graphNodeId IS NOT NULL")) == said["all_reduces"]
-        # two steps before the capture, a barrier before the decode and one at the end
+        nodes = all_reduces(WORKLOADS / "tp_2.sqlite", row.device, "graphNodeId IS NOT NULL")
+        assert len(nodes) == said["all_reduces"]
+        in_graphs_ns.append(sum(end - start for start, end in nodes))
+        # outside: two steps before the capture, a barrier before the decode and one at the end
         assert row.by_kind.keys() == {"all_reduce"}
         assert row.by_kind["all_reduce"].count == said["all_reduces"] + 2 * a_step + 2
+    # what one device waited for the other lies outside of the decode
+    assert in_graphs_ns == [799_645, 896_897]
+    assert communication[1].total_ns > 100 * communication[0].total_ns
 
 
 def launches_in_each(trace: Path, name: str) -> list[tuple[int, int]]:

@@ -19,6 +19,8 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 TRACES = sorted((FIXTURES / "traces").glob("*.sqlite"))
 REAL = [*TRACES, *sorted((FIXTURES / "workloads").glob("*.sqlite"))]
 """With the traces of the workloads, which have neither an exact reference nor a golden digest."""
+COUNTED = [trace for trace in REAL if trace.stem != "patterns_2gpu"]
+"""Those that `nsys stats` was run on; of the one left out the program's own account says what is in it."""
 SHARED = sorted((Path(__file__).parents[2] / "shared" / "traces").glob("*/*.sqlite"))
 
 
@@ -79,7 +81,7 @@ def stats(trace: Path, report: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("trace", REAL, ids=named)
+@pytest.mark.parametrize("trace", COUNTED, ids=named)
 def test_api_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -> None:
     """`cuda_api_sum` prints names without their ABI version, and adds backtrace rows, which these traces lack."""
     theirs = Counter[tuple[str, str]]()
@@ -94,7 +96,7 @@ def test_api_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -
     assert digests[trace].api_backtrace_rows == 0
 
 
-@pytest.mark.parametrize("trace", REAL, ids=named)
+@pytest.mark.parametrize("trace", COUNTED, ids=named)
 def test_nvtx_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -> None:
     """`nvtx_sum` lists push/pop and start/end ranges of one name apart, and writes the default domain as `:name`."""
     theirs = Counter[tuple[str, str]]()
@@ -109,7 +111,7 @@ def test_nvtx_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) 
     assert ours == theirs
 
 
-@pytest.mark.parametrize("trace", REAL, ids=named)
+@pytest.mark.parametrize("trace", COUNTED, ids=named)
 def test_kernel_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -> None:
     """`cuda_gpu_kern_sum` groups by full name; over all kernels count and time are the same."""
     rows = stats(trace, "cuda_gpu_kern_sum")

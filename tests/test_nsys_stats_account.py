@@ -16,9 +16,9 @@ from nsys_digest import Digest, summarize
 from nsys_digest.schema.calls import GRAPH_LAUNCH_CALLS, call_name
 from nsys_digest.sections import Tails
 from oracle_account import Call, Work, read_trace
-from test_fixtures import REAL, named, stats
+from test_fixtures import COUNTED, named, stats
 
-ON_GPU = [trace for trace in REAL if trace.stem != "nogpu"]
+ON_GPU = [trace for trace in COUNTED if trace.stem != "nogpu"]
 DIRECTIONS = {
     "[CUDA memcpy Host-to-Device]": "HtoD",
     "[CUDA memcpy Device-to-Host]": "DtoH",

@@ -26,7 +26,7 @@ DECODE_STEPS = 12
 
 @pytest.fixture(scope="module")
 def digests() -> dict[str, Digest]:
-    names = (*SERVE, "train_1", "tp_1", "opd")
+    names = (*SERVE, "train_2", "tp_2", "opd")
     return {name: summarize(WORKLOADS / f"{name}.sqlite") for name in names}
 
 
@@ -52,7 +52,7 @@ def own(digest: Digest) -> dict[str, int]:
 
 def test_traces_are_small_and_hold_no_machine() -> None:
     traces = sorted(WORKLOADS.glob("*.sqlite"))
-    assert len(traces) == 9
+    assert len(traces) == 10
     for trace in traces:
         content = trace.read_bytes()
         assert len(content) < 1_500_000
@@ -165,13 +165,67 @@ def test_the_rollout_has_a_range_for_each_token(digests: dict[str, Digest]) -> N
     )
 
 
+def all_ranks(said: dict[str, Any], kind: str) -> dict[str, int]:
+    """Add up what the ranks counted: the digest goes by name, over all processes."""
+    return dict(sum((Counter(rank[kind]) for rank in said["ranks"]), Counter[str]()))
+
+
+def ranges_of_each_process(trace: Path, names: set[str]) -> list[dict[str, int]]:
+    """Return how often each process, by the device that it ran on, was in the ranges of these names."""
+    with closing(sqlite3.connect(f"{trace.as_uri()}?mode=ro", uri=True)) as file:
+        process_of = file.execute(
+            "SELECT DISTINCT deviceId, globalPid >> 24 FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY deviceId"
+        ).fetchall()
+        counts: dict[int, Counter[str]] = {process: Counter() for _, process in process_of}
+        for process, name in file.execute(
+            "SELECT note.globalTid >> 24, coalesce(note.text, named.value) FROM NVTX_EVENTS AS note "
+            "LEFT JOIN StringIds AS named ON named.id = note.textId WHERE note.end IS NOT NULL"
+        ):
+            if name in names:
+                counts[process][name] += 1
+    assert len(process_of) == len(counts), "a process on two devices, or two on one"
+    return [dict(counts[process]) for _, process in process_of]
+
+
+def all_reduces(trace: Path, device: int, where: str = "true") -> list[tuple[int, int]]:
+    """Return start and end of the all-reduces of a device, in time."""
+    with closing(sqlite3.connect(f"{trace.as_uri()}?mode=ro", uri=True)) as file:
+        return file.execute(
+            "SELECT kernel.start, kernel.end FROM CUPTI_ACTIVITY_KIND_KERNEL AS kernel "
+            "JOIN StringIds AS named ON named.id = kernel.shortName "
+            f"WHERE named.value LIKE 'ncclDevKernel_AllReduce%' AND kernel.deviceId = ? AND {where} "
+            "ORDER BY kernel.start",
+            (device,),
+        ).fetchall()
+
+
+BUCKETS_ONLY = """
+    (SELECT made.start FROM CUPTI_ACTIVITY_KIND_RUNTIME AS made
+        WHERE made.correlationId = kernel.correlationId AND made.globalTid >> 24 = kernel.globalPid >> 24)
+    BETWEEN (SELECT min(start) FROM NVTX_EVENTS AS note JOIN StringIds AS called ON called.id = note.textId
+        WHERE called.value = 'step' AND note.globalTid >> 24 = kernel.globalPid >> 24)
+    AND (SELECT max(end) FROM NVTX_EVENTS AS note JOIN StringIds AS called ON called.id = note.textId
+        WHERE called.value = 'step' AND note.globalTid >> 24 = kernel.globalPid >> 24)
+"""
+"""The all-reduces that were launched between the first step's begin and the last step's end of their own rank."""
+
+
 def test_training_steps_are_those_of_the_program(digests: dict[str, Digest]) -> None:
-    digest, said = digests["train_1"], account("train_1")
-    assert own(digest) == said["ranks"][0]["ranges"]
-    assert digest.nvtx["step"].count == len(said["losses"]) == said["config"]["steps"] == 4
-    found = summarize(WORKLOADS / "train_1.sqlite", steps="step").steps
+    digest, said = digests["train_2"], account("train_2")
+    trace = WORKLOADS / "train_2.sqlite"
+    assert own(digest) == all_ranks(said, "ranges")
+    assert ranges_of_each_process(trace, set(own(digest))) == [rank["ranges"] for rank in said["ranks"]]
+    assert len(said["ranks"]) == said["config"]["gpus"] == 2
+    assert said["equal_parameters"] is True
+    for rank in said["ranks"]:
+        assert rank["ranges"]["step"] == len(rank["step_s"]) == len(said["losses"]) == said["config"]["steps"] == 4
+    found = summarize(trace, steps="step").steps
     assert found is not None
-    assert found.count == 4
+    assert found.count == 8
+    # the program's clock and the trace's: a step of rank 1 came first, and each lasted until the next one began
+    assert found.first is not None
+    assert found.first.wall_ns == pytest.approx(said["ranks"][1]["step_s"][0] * 1e9, rel=0.001)
+    assert found.wall.max_ns == pytest.approx(said["ranks"][0]["step_s"][0] * 1e9, rel=0.001)
     for name in ("forward", "optimizer"):
         assert digest.nvtx[name].sum_ns < digest.nvtx["step"].sum_ns
     backward = digest.nvtx["backward"].detail
@@ -184,17 +238,73 @@ def test_training_steps_are_those_of_the_program(digests: dict[str, Digest]) -> 
     assert backward.launched_busy_ns < 0.05 * forward.launched_busy_ns
 
 
-def test_each_decoded_token_is_one_graph(digests: dict[str, Digest]) -> None:
-    digest, said = digests["tp_1"], account("tp_1")
-    (rank,) = said["ranks"]
-    assert own(digest) == rank["ranges"]
-    assert dict(digest.dispatch) == rank["marks"]
-    assert graph_launches(digest) == said["graph_launches"] == 16
+def test_every_bucket_of_gradients_is_an_all_reduce_on_each_device(digests: dict[str, Digest]) -> None:
+    digest, said = digests["train_2"], account("train_2")
+    communication = digest.communication
+    assert communication is not None
+    assert [row.device for row in communication] == [0, 1]
+    for row, rank in zip(communication, said["ranks"], strict=True):
+        assert rank["bucket_bytes"] == 4 * said["parameters"] * said["config"]["steps"]  # gradients are in float32
+        assert len(all_reduces(WORKLOADS / "train_2.sqlite", row.device, BUCKETS_ONLY)) == rank["buckets"] == 25
+        # and besides the losses, the comparison of parameters, and a barrier before the steps and one at the end
+        assert row.by_kind["all_reduce"].count == rank["buckets"] + 4
+
+
+def test_a_rank_that_is_early_waits_inside_its_all_reduce() -> None:
+    """What docs/workloads.md concludes: both kernels of a bucket end together, and the longer one began earlier."""
+    here, there = (all_reduces(WORKLOADS / "train_2.sqlite", device, BUCKETS_ONLY) for device in (0, 1))
+    for one, other in zip(here, there, strict=True):
+        assert abs(one[1] - other[1]) < 25_000, "the two clocks, and the way from one device to the other"
+    # in the first step rank 0 was the last to arrive, in the later ones rank 1, at every bucket
+    assert [one[0] > other[0] for one, other in zip(here, there, strict=True)] == [True] + [False] * 24
+    assert there[0][1] - there[0][0] == 88_564_321
+    assert min(end - start for start, end in here[1:]) > 2 * max(end - start for start, end in there[1:])
+
+
+def test_communication_is_hidden_where_the_device_computes_beside_it(digests: dict[str, Digest]) -> None:
+    communication = digests["train_2"].communication
+    decode = digests["tp_2"].communication
+    assert communication is not None
+    assert decode is not None
+    for row in (*communication, *decode):
+        assert row.total_ns == row.overlapped_ns + row.exposed_ns
+    assert communication[0].overlapped_ns > 0.2 * communication[0].total_ns
+    assert communication[1].overlapped_ns < 0.001 * communication[1].total_ns
+    # in a decode each product needs the sum before it: nothing is left to hide behind
+    assert [row.overlapped_ns for row in decode] == [0, 0]
+
+
+def test_each_decoded_token_is_one_graph_on_each_device(digests: dict[str, Digest]) -> None:
+    digest, said = digests["tp_2"], account("tp_2")
+    trace = WORKLOADS / "tp_2.sqlite"
+    assert own(digest) == all_ranks(said, "ranges") == {"decode_step": 32}
+    assert ranges_of_each_process(trace, {"decode_step"}) == [rank["ranges"] for rank in said["ranks"]]
+    assert dict(digest.dispatch) == all_ranks(said, "marks")
+    assert graph_launches(digest) == 2 * said["graph_launches"] == 32
     assert "dispatch-disagrees" not in codes(digest)
     (whole,) = (step for step in digest.dispatch_steps or () if step.padded is None)
-    # a step ends with the next mark, so the last one has no launches of its own
-    assert (whole.mode, whole.steps, whole.graph_launch_count) == ("FULL", 16, 15)
-    assert launches_in_each(WORKLOADS / "tp_1.sqlite", "decode_step") == [(1, 1)] * 16
+    # a step ends with the next mark of its thread, so the last one of each rank has no launches of its own
+    assert (whole.mode, whole.steps, whole.graph_launch_count) == ("FULL", 32, 30)
+    assert launches_in_each(trace, "decode_step") == [(1, 1)] * 32
+
+
+def test_the_all_reduces_of_a_decode_are_in_its_graphs(digests: dict[str, Digest]) -> None:
+    said = account("tp_2")
+    communication = digests["tp_2"].communication
+    assert communication is not None
+    a_step = 2 * said["config"]["layers"]
+    in_graphs_ns = []
+    assert said["all_reduces"] == a_step * said["config"]["tokens"] == 128
+    for row in communication:
+        nodes = all_reduces(WORKLOADS / "tp_2.sqlite", row.device, "graphNodeId IS NOT NULL")
+        assert len(nodes) == said["all_reduces"]
+        in_graphs_ns.append(sum(end - start for start, end in nodes))
+        # outside: two steps before the capture, a barrier before the decode and one at the end
+        assert row.by_kind.keys() == {"all_reduce"}
+        assert row.by_kind["all_reduce"].count == said["all_reduces"] + 2 * a_step + 2
+    # what one device waited for the other lies outside of the decode
+    assert in_graphs_ns == [799_645, 896_897]
+    assert communication[1].total_ns > 100 * communication[0].total_ns
 
 
 def launches_in_each(trace: Path, name: str) -> list[tuple[int, int]]:

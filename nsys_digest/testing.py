@@ -14,6 +14,7 @@ from typing import Any
 from nsys_digest.checking import Runs, check
 from nsys_digest.compare.policy import Policy
 from nsys_digest.compare.verdict import CheckResult
+from nsys_digest.errors import DigestError
 
 _WIDTH = 120
 _ROWS = 0
@@ -37,7 +38,12 @@ def assert_no_regression(
 
     """
     __tracebackhide__ = True
-    result = check(head, baseline, policy, allow_unlike=allow_unlike, min_repeats=min_repeats, store=store, **options)
+    try:
+        result = check(
+            head, baseline, policy, allow_unlike=allow_unlike, min_repeats=min_repeats, store=store, **options
+        )
+    except DigestError as error:
+        raise error.with_traceback(None) from None  # what failed is in its line, not in the frames of this package
     if not result.passed:
         from nsys_digest.render.check import check_report
         from nsys_digest.render.text import render

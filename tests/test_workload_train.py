@@ -88,6 +88,11 @@ def test_a_loss_that_does_not_fall_fails() -> None:
         train(replace(TRAIN, gpus=1, learning_rate=0.0, steps=1))
 
 
+def test_a_loss_that_is_no_number_is_no_fault_of_the_ranks() -> None:
+    with pytest.raises(WorkloadFailed, match="no finite number"):
+        train(replace(TRAIN, gpus=1, learning_rate=1e30, steps=3))
+
+
 def test_a_sharded_decode_is_the_whole_one() -> None:
     found = decode(DECODE)
     assert found["largest_difference"] < 1e-5

@@ -16,6 +16,8 @@ _TIMING = {
     "none": "the log did not wait at the end of a phase: its times are those of the host, as the ranges are",
 }
 
+_IDLE = "GPU busy and idle are within the GPU span: before its first and after its last work a GPU is neither"
+
 
 def phases_report(comparison: Comparison, top: int) -> Report:
     """Arrange a comparison; of the other ranges, ``top`` names are listed."""
@@ -39,7 +41,7 @@ def phases_report(comparison: Comparison, top: int) -> Report:
         bars=(),
         blocks=tuple(block for block in blocks if block.rows),
         warnings=(),
-        notes=_TIMING.get(comparison.phase_timing or "", ""),
+        notes="; ".join(filter(None, (_TIMING.get(comparison.phase_timing or ""), _IDLE))),
     )
 
 

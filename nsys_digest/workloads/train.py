@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -68,6 +69,8 @@ def train(config: TrainConfig) -> Result:
             {key: rank[key] for key in ("wall_s", "step_s", "ranges", "buckets", "bucket_bytes")} for rank in ranks
         ],
     }
+    if not all(map(math.isfinite, (*losses, again))):
+        raise WorkloadFailed("the loss is no finite number any more; take a smaller --learning-rate")
     if not found["equal_parameters"]:
         raise WorkloadFailed(
             "the ranks ended with different parameters; the gradients were not averaged as they must be"

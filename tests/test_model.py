@@ -13,6 +13,7 @@ import pytest
 from builder import TraceBuilder
 from nsys_digest import Digest, DigestInvalid, UsageInvalid, json_schema, summarize
 from nsys_digest.units import counted, duration, instant, percent, size, to_ns, to_seconds
+from support import ROOT
 
 
 @pytest.fixture
@@ -172,3 +173,10 @@ def test_sizes_for_people() -> None:
         "10.0 GB",
         "2.0 TB",
     ]
+
+
+def test_a_truth_value_is_no_time() -> None:
+    document = json.loads((ROOT / "fixtures" / "golden" / "serve.json").read_text(encoding="utf-8"))
+    document["gpu_busy_union_s"] = True
+    with pytest.raises(DigestInvalid):
+        Digest.from_dict(document)

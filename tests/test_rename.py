@@ -144,3 +144,29 @@ def test_long_names_take_no_longer_than_their_length(text: str) -> None:
 def test_digits_and_versions_without_end() -> None:
     for text in ("1" * 200_000, "_v1" * 60_000 + "x", "_v" + "1_" * 100_000 + "x", "0a" * 100_000 + "g"):
         assert matched({f"{text}x_": 1}, {f"{text}y_": 1}) == {}
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        ("sm90_xmma_gemm_bf16bf16_tn", "sm90_xmma_gemm_f16f16f32_tn"),
+        ("gemm_S32", "gemm_S64"),
+        ("k_F64", "k_F32"),
+        ("castF32ToF16", "castF16ToF32"),
+        ("cast_c64", "cast_c128"),
+        ("quant_nf4", "quant_nf8"),
+        ("mxfp8_k", "mxfp4_k"),
+        ("pack_double2", "pack_double4"),
+        ("atomicAddI32", "atomicAddI64"),
+        ("k_dim2", "k_dim3"),
+        ("gemmf32k", "gemmf16k"),
+    ],
+)
+def test_kernels_of_other_types_are_other_kernels(base: str, head: str) -> None:
+    """However a type is written, and though a run of types looks like a hash."""
+    assert renamed_kernels({base: 10}, {head: 10}, lambda _: "gemm").renamed == ()
+
+
+def test_arguments_that_differ_beside_a_version_are_told() -> None:
+    (renamed,) = renamed_kernels({"k<int>": 10}, {"k_v2<float>": 10}, lambda _: "gemm").renamed
+    assert renamed.why == "same but for version, and template arguments"

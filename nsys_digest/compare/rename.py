@@ -66,19 +66,37 @@ _TILES: Final = re.compile(r"(?<!\d)\d+(?:x\d+)+")
 _NUMBER: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:f|bf|fp|tf|s|u|i|int|uint|float|half|complex|e\dm)\d+)+|(?<!\d)\d[dD](?![A-Za-z])|(\d+)"
 )
+# Types wherever they stand in a name, in capitals too and in runs: gemm_bf16bf16_tn, castF32ToF16, pack_double2.
+_TYPES: Final = re.compile(
+    r"(?i:bf16|tf32|(?:mx)?fp?(?:4|6|8|16|32|64)(?!\d)|nf[48]|e\dm\d|(?:u?int|float|double|half|complex|dim)\d+)"
+    r"|(?:(?<![A-Za-z])[a-z]|(?<![A-Z])[A-Z])(?<=[SsIiUuCcBb])(?:4|8|16|32|64|128)(?!\d)"
+)
 
 
-def _bare(name: str) -> str:
-    """Take off template arguments and parameters, however deep they nest; brackets without a partner stay."""
+def _split(name: str) -> tuple[str, str]:
+    """Part template arguments and parameters, however deep they nest, from the rest; lone brackets stay in it."""
     opened: list[tuple[str, int]] = []
     kept: list[str] = []
+    arguments = ""
     for char in name:
         kept.append(char)
         if char in "<(":
             opened.append((char, len(kept) - 1))
         elif char in _CLOSES and opened and opened[-1][0] == _CLOSES[char]:
-            del kept[opened.pop()[1] :]
-    return "".join(kept).strip() or name
+            first = opened.pop()[1]
+            arguments += "".join(kept[first:])
+            del kept[first:]
+    bare = "".join(kept).strip()
+    return (bare, arguments) if bare else (name, "")
+
+
+def _bare(name: str) -> str:
+    return _split(name)[0]
+
+
+def _types(name: str) -> tuple[str, ...]:
+    """Return the types and dimensions in a name without its arguments: kernels of other types are other kernels."""
+    return tuple(found[0].lower() for found in _TYPES.finditer(_bare(name)))
 
 
 def _unversioned(name: str) -> str:
@@ -97,8 +115,9 @@ def _any_numbers(name: str) -> str:
     return _NUMBER.sub(lambda found: found[0] if found[1] is None else "#", _any_tiles(name))
 
 
+_ARGUMENTS: Final = _Level("template arguments", _bare)
 _KERNEL_LEVELS: Final = (
-    _Level("template arguments", _bare),
+    _ARGUMENTS,
     _Level("hash", lambda name: _HASH.sub("#", _bare(name))),
     _Level("version", lambda name: _unversioned(_bare(name))),
     _Level("GPU architecture", lambda name: _ARCHITECTURE.sub(r"\1#", _bare(name))),
@@ -131,7 +150,7 @@ def _names(
     for level in levels:
         for old, fresh in _groups(gone, new, level.key):
             for base, head, how in _pairs(old, fresh, level, category):
-                found.append(Renamed(base, head, f"same but for {level.leaves_out}{how}"))
+                found.append(Renamed(base, head, f"same but for {_left_out(base, head, level)}{how}"))
                 del gone[base], new[head]
     loosest = levels[-1].key
     families = tuple(
@@ -140,14 +159,21 @@ def _names(
     return Names(tuple(found), families)
 
 
+def _left_out(base: str, head: str, level: _Level) -> str:
+    """Say what two names differ in, their arguments too where another rule than that of the arguments matched them."""
+    if level is _ARGUMENTS or _split(base)[1] == _split(head)[1]:
+        return level.leaves_out
+    return f"{level.leaves_out}, and template arguments"
+
+
 def _groups(
     gone: Mapping[str, int], new: Mapping[str, int], key: Callable[[str], str]
 ) -> list[tuple[dict[str, int], dict[str, int]]]:
     """Return the names of each key that both sides have."""
-    sides: list[defaultdict[str, dict[str, int]]] = [defaultdict(dict), defaultdict(dict)]
+    sides: list[defaultdict[tuple[str, tuple[str, ...]], dict[str, int]]] = [defaultdict(dict), defaultdict(dict)]
     for names, by_key in zip((gone, new), sides, strict=True):
         for name, count in names.items():
-            by_key[key(name)][name] = count
+            by_key[key(name), _types(name)][name] = count
     old, fresh = sides
     return [(old[shared], fresh[shared]) for shared in old if shared in fresh]
 

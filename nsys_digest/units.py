@@ -26,9 +26,8 @@ def to_ns(seconds: float | None) -> int | None:
     """Undo :func:`to_seconds`: exact for every time below 26 days (2**51 ns)."""
     if seconds is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(
-        seconds, int | float
-    ):  # a list or text of a damaged document would be repeated a billion times
+    # a list or text of a damaged document would be repeated a billion times
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise TypeError(f"{type(seconds).__name__} where seconds should be")
     return round(seconds * NS_PER_S)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from builder import TraceBuilder
 from nsys_digest import summarize
 from nsys_digest.phase_log.reader import parse_lines
 from nsys_digest.phases import Comparison, Tolerance, compare_phases
-from support import call, the_line, untouched
+from support import call, command, environment, the_line, untouched
 
 US = 1_000
 MS = 1_000_000
@@ -205,3 +207,14 @@ def test_hostile_names_are_escaped(tmp_path: Path, trace: Path) -> None:
     file.write_text(LOG.replace("phase=optimizer", "phase=\\x1b[31m|`x"), encoding="utf-8")
     for chosen in ("text", "markdown"):
         assert "\x1b" not in call("phases", "--format", chosen, file, trace).out
+
+
+def test_disagreement_is_told_without_a_reader(log: Path, trace: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command("phases", "--check", log, trace), env=environment(), stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 5
+    assert done.stderr.endswith(b" [phases-disagree]\n")

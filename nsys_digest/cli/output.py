@@ -8,12 +8,12 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_digest.errors import OutputFailed, UsageInvalid
+from nsys_digest.errors import DigestError, OutputFailed, UsageInvalid
 from nsys_digest.files import write_whole
 
 if TYPE_CHECKING:
@@ -132,6 +132,39 @@ def _write_stdout(data: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+def try_all(writers: Iterable[Callable[[], None]]) -> list[OutputFailed]:
+    """Write each, whatever becomes of the others; return what failed.
+
+    A reader of standard output that has gone is no failure: it has all it wanted, and there is a verdict to come.
+    """
+    failed = []
+    for writer in writers:
+        try:
+            writer()
+        except BrokenPipeError:
+            abandon_stdout()
+        except OutputFailed as error:
+            failed.append(error)
+    return failed
+
+
+def end_with(verdict: DigestError | None, failed: Sequence[OutputFailed]) -> None:
+    """End with the verdict, and with the first output that failed where there is none.
+
+    Raises:
+        DigestError: the verdict; the failures are told before it.
+        OutputFailed: there is no verdict.
+
+    """
+    told = failed if verdict is not None else failed[1:]
+    for error in told:
+        note(f"{error} [{error.code}]")
+    if verdict is not None:
+        raise verdict
+    if failed:
+        raise failed[0]
 
 
 def flush_stdout() -> None:

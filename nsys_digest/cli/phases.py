@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from nsys_digest.cli.options import Compact, FormatChoice, Output, Trace
-from nsys_digest.cli.output import check_output, chosen_format, write_report
+from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write_report
+from nsys_digest.errors import PhasesDisagree
 
 
 def command(
@@ -45,6 +46,17 @@ def command(
     comparison = compare_phases(found, digest, name=log.name, tolerance=allowed)
     from nsys_digest.render.phases import phases_report
 
-    write_report(lambda: comparison.to_json(compact=compact), lambda: phases_report(comparison, top), chosen, output)
-    if check:
+    def report() -> None:
+        write_report(
+            lambda: comparison.to_json(compact=compact), lambda: phases_report(comparison, top), chosen, output
+        )
+
+    if not check:
+        report()
+        return
+    failed = try_all([report])
+    try:
         comparison.require_agreement()
+    except PhasesDisagree as disagreement:
+        end_with(disagreement, failed)
+    end_with(None, failed)

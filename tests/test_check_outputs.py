@@ -261,10 +261,10 @@ def test_the_hint_of_a_stored_baseline(tmp_path: Path) -> None:
     assert call("baseline", "save", "main", TRACES / "serve.sqlite", "--store", store).status == 0
     ran = call("check", slow(tmp_path), "-b", "@main", "--store", store, "--format", "text")
     assert ran.status == 5
-    hint = f"nsys-digest diff @main {slow(tmp_path)}"
+    hint = f"nsys-digest diff --store {store} @main {slow(tmp_path)}"
     assert "".join(hint.split()) in "".join(ran.out.split())
     line = hint.split()[1:]
-    found = json.loads(call(*line, "--store", store, "-f", "json").out)
+    found = json.loads(call(*line, "-f", "json").out)
     assert found["base"]["runs"][0]["file"] == "serve.sqlite"
     few = call("diff", "--base", "@main:7", "--head", line[-1], "--store", store)
     assert few.err == "nsys-digest: note: @main:7 has 1 run and not 7\n"

@@ -8,9 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
-from nsys_digest.cli.output import check_output, chosen_format, write, write_report
+from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write
 from nsys_digest.cli.sides import files_of, read_baseline, read_side
-from nsys_digest.errors import UsageInvalid
+from nsys_digest.errors import DigestError, UsageInvalid
+
+_UNTOLD = {3, 4}
+"""Statuses of a check that came to no result through its input, and not through its arguments."""
 
 
 def _file(flag: str, what: str) -> Any:
@@ -77,19 +80,27 @@ def command(
     allowed = load_policy(policy)
     reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
     check_reasons(reasons)
-    of_head = read_side(head, **options)
-    of_base, damaged, few = read_baseline(baseline, store, of_head, options) if baseline else (None, [], [])
-    notes = [*damaged, *few]
-    result = check_sides(of_head, of_base, allowed, allow_unlike=reasons, min_repeats=min_repeats, notes=notes)
-    from nsys_digest.render.check import check_report
+    from nsys_digest.cli.ci import Wanted, forms_of_result, forms_of_untold
 
-    write_report(lambda: result.to_json(compact=compact), lambda: check_report(result, top), chosen, output)
-    from nsys_digest.cli.ci import Files, write_ci
+    policy_file = None if policy is None else str(policy)
+    wanted = Wanted(output, chosen, compact, json_file, markdown_file, junit, sarif, github)
+    try:
+        of_head = read_side(head, **options)
+        of_base, damaged, few = read_baseline(baseline, store, of_head, options) if baseline else (None, [], [])
+        notes = [*damaged, *few]
+        result = check_sides(of_head, of_base, allowed, allow_unlike=reasons, min_repeats=min_repeats, notes=notes)
+    except DigestError as error:
+        if error.exit_status not in _UNTOLD:
+            raise
+        from nsys_digest.compare.untold import untold
 
-    write_ci(result, Files(json_file, markdown_file, junit, sarif), policy, top, github=github)
-    error = result.error()
-    if error is not None:
-        raise error
+        found = untold(error, [str(path) for path in head], baseline or [], allowed)
+        end_with(error, try_all(wanted.writers(forms_of_untold(found, policy_file), to_stdout=False)))
+        return
+    kept = {"--store": store, "--steps": steps, "--rules": rules}
+    again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
+    forms = forms_of_result(result, policy_file, top, again)
+    end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))
 
 
 def _init(head: list[Path], output: Path | None, options: dict[str, Any]) -> None:

@@ -1,55 +1,108 @@
-"""What a check writes beside its report: for CI systems."""
+"""What a check writes: its report, and what CI systems read beside it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_digest.cli.output import note, write
+from nsys_digest.cli.output import Format, note, write, write_report
 from nsys_digest.errors import OutputFailed
 
 if TYPE_CHECKING:
+    from nsys_digest.compare.untold import Untold
     from nsys_digest.compare.verdict import CheckResult
+    from nsys_digest.render.blocks import Report
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """Where each form goes; None for nowhere."""
+class Forms:
+    """A check in each form; all are made when they are asked for. ``json`` takes whether on one line."""
 
+    json: Callable[[bool], str]
+    report: Callable[[], Report]
+    junit: Callable[[], str]
+    sarif: Callable[[], str]
+    annotations: Callable[[], str]
+
+
+def forms_of_result(result: CheckResult, policy_file: str | None, top: int, again: Sequence[str]) -> Forms:
+    """Return the forms of a result; ``top`` and ``again`` as in :func:`nsys_digest.render.check.check_report`."""
+    from nsys_digest.render import github, junit, sarif
+    from nsys_digest.render.check import check_report
+
+    return Forms(
+        json=lambda compact: result.to_json(compact=compact),
+        report=lambda: check_report(result, top, again),
+        junit=lambda: junit.render(result, now=datetime.now(UTC)),
+        sarif=lambda: sarif.render(result, policy_file=policy_file),
+        annotations=lambda: github.render(result, policy_file=policy_file),
+    )
+
+
+def forms_of_untold(found: Untold, policy_file: str | None) -> Forms:
+    """Return the forms of a check that came to no result."""
+    from nsys_digest.render import github, junit, sarif
+    from nsys_digest.render.untold import untold_report
+
+    return Forms(
+        json=lambda compact: found.to_json(compact=compact),
+        report=lambda: untold_report(found),
+        junit=lambda: junit.render_untold(found, now=datetime.now(UTC)),
+        sarif=lambda: sarif.render_untold(found, policy_file=policy_file),
+        annotations=lambda: github.render_untold(found),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which forms go where; None for nowhere, and for standard output in ``output``."""
+
+    output: Path | None
+    format: Format
+    compact: bool
     json: Path | None
     markdown: Path | None
     junit: Path | None
     sarif: Path | None
+    github: bool
+
+    def writers(self, forms: Forms, *, to_stdout: bool) -> Iterator[Callable[[], None]]:
+        """Yield what writes each form that was asked for; with ``to_stdout`` unset, nothing to standard output.
+
+        Each raises OutputFailed where it could not write.
+        """
+        if to_stdout or self.output is not None:
+            yield lambda: write_report(lambda: forms.json(self.compact), forms.report, self.format, self.output)
+        texts: list[tuple[Path | None, Callable[[], str]]] = [
+            (self.json, lambda: forms.json(False)),
+            (self.markdown, lambda: _markdown(forms)),
+            (self.junit, forms.junit),
+            (self.sarif, forms.sarif),
+        ]
+        for place, text in texts:
+            if place is not None:
+                yield lambda place=place, text=text: write(text(), place)  # type: ignore[misc]
+        if self.github:
+            yield lambda: _add_to_summary(_markdown(forms))
+            yield lambda: _annotate(forms.annotations())
 
 
-def write_ci(result: CheckResult, files: Files, policy: Path | None, top: int, *, github: bool) -> None:
-    """Write every form that was asked for.
+def _markdown(forms: Forms) -> str:
+    from nsys_digest.render import markdown
 
-    Raises:
-        OutputFailed: one could not be written; those before it are.
+    return markdown.render(forms.report())
 
-    """
-    from nsys_digest.render import github as annotations
-    from nsys_digest.render import junit, markdown, sarif
-    from nsys_digest.render.check import check_report
 
-    policy_file = None if policy is None else str(policy)
-    if files.json is not None:
-        write(result.to_json(), files.json)
-    if files.markdown is not None:
-        write(markdown.render(check_report(result, top)), files.markdown)
-    if files.junit is not None:
-        write(junit.render(result, now=datetime.now(UTC)), files.junit)
-    if files.sarif is not None:
-        write(sarif.render(result, policy_file=policy_file), files.sarif)
-    if github:
-        _add_to_summary(markdown.render(check_report(result, top)))
-        if sys.stderr is not None:
-            print(annotations.render(result, policy_file=policy_file), file=sys.stderr)
+def _annotate(commands: str) -> None:
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(commands, file=sys.stderr)
 
 
 def _add_to_summary(text: str) -> None:

@@ -24,8 +24,11 @@ _SAID: Final = 5
 _NAMED: Final = 10
 
 
-def check_report(result: CheckResult, top: int) -> Report:
-    """Arrange a check; what passed is listed up to ``top`` rows, all else whole."""
+def check_report(result: CheckResult, top: int, again: Sequence[str] = ()) -> Report:
+    """Arrange a check; what passed is listed up to ``top`` rows, all else whole.
+
+    ``again`` are options of the check that a command on the same runs needs too.
+    """
     return Report(
         title=f"Check {'passed' if result.passed else 'failed' if result.verdict == 'fail' else 'cannot be told'}",
         facts=tuple(_facts(result)),
@@ -33,7 +36,7 @@ def check_report(result: CheckResult, top: int) -> Report:
         blocks=tuple(block for block in _blocks(result, top) if block.rows),
         warnings=(),
         notes=_notes(result),
-        lead=tuple(_lead(result)),
+        lead=tuple(_lead(result, again)),
     )
 
 
@@ -51,7 +54,7 @@ def headline(result: CheckResult) -> str:
     return f"{len(result.outcomes):,} checks: {said}"
 
 
-def _lead(result: CheckResult) -> Iterator[str]:
+def _lead(result: CheckResult, again: Sequence[str]) -> Iterator[str]:
     yield f"{headline(result)}."
     bad = [outcome for outcome in result.worst_first() if outcome.verdict in {"fail", "missing"}]
     for outcome in bad[:_SAID]:
@@ -61,15 +64,17 @@ def _lead(result: CheckResult) -> Iterator[str]:
     if len(bad) > _SAID:
         yield f"{len(bad) - _SAID:,} more {'is' if len(bad) == _SAID + 1 else 'are'} below."
     if result.verdict == "fail" and result.base:
-        yield f"What moved, and why: {explanation(result)}"
+        yield f"What moved, and why: {explanation(result, again)}"
 
 
-def explanation(result: CheckResult) -> str:
-    """Return the command that explains a change."""
+def explanation(result: CheckResult, again: Sequence[str] = ()) -> str:
+    """Return the command that explains a change, with the options ``again`` and what was allowed."""
     base = tuple(_spellings(result.base))
+    unlike = ",".join(dict.fromkeys(difference.code for difference in result.allowed_unlike))
+    start = ["nsys-digest", "diff", *again, *(["--allow-unlike", unlike] if unlike else [])]
     if len(base) == len(result.head) == 1:
-        return shlex.join(["nsys-digest", "diff", base[0], result.head[0]])
-    return f"nsys-digest diff --base {spelled(base)} --head {spelled(result.head)}"
+        return shlex.join([*start, base[0], result.head[0]])
+    return f"{shlex.join(start)} --base {spelled(base)} --head {spelled(result.head)}"
 
 
 def _spellings(sources: Sequence[str]) -> Iterator[str]:

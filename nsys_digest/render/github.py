@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from nsys_digest.compare.untold import Untold
 from nsys_digest.compare.verdict import CheckResult, Outcome
 from nsys_digest.render.check import headline
 from nsys_digest.render.escape import annotation, annotation_property
@@ -25,6 +26,12 @@ def render(result: CheckResult, *, policy_file: str | None) -> str:
     if not lines:
         lines.append(f"::notice title=nsys-digest::{annotation(headline(result))}")
     return "\n".join(lines)
+
+
+def render_untold(found: Untold) -> str:
+    """Return the one command of a check without a result."""
+    title = annotation_property(f"nsys-digest: {found.code}")
+    return f"::error title={title}::{annotation(found.message)}"
 
 
 def _command(level: str, outcome: Outcome, policy_file: str | None) -> str:

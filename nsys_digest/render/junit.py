@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
+from nsys_digest.compare.untold import Untold
 from nsys_digest.compare.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import one_line
 
@@ -17,9 +18,24 @@ _ELEMENTS = {"fail": "failure", "missing": "error", "skipped": "skipped"}
 def render(result: CheckResult, *, now: datetime) -> str:
     """Return the check as one test suite; ``now`` is its time stamp, which the schema asks for."""
     counts = result.counts()
-    root = ET.Element("testsuites")
-    suite = ET.SubElement(
-        root,
+    numbers = {"failures": counts["fail"], "errors": counts["missing"], "skipped": counts["skipped"]}
+    suite = _suite(result, now, {"tests": len(result.outcomes)} | numbers)
+    for outcome in result.outcomes:
+        _case(suite, outcome)
+    return _whole(suite, "\n".join(one_line(outcome.reason) for outcome in result.worst_first()))
+
+
+def render_untold(found: Untold, *, now: datetime) -> str:
+    """Return a check without a result as a suite of one test case, the error that ended it."""
+    suite = _suite(found.result, now, {"tests": 1, "failures": 0, "errors": 1, "skipped": 0})
+    case = ET.SubElement(suite, "testcase", {"name": found.code, "classname": "nsys-digest.check", "time": "0"})
+    message = one_line(found.message)
+    ET.SubElement(case, "error", {"message": message, "type": found.code}).text = message
+    return _whole(suite, message)
+
+
+def _suite(result: CheckResult, now: datetime, counts: dict[str, int]) -> ET.Element:
+    suite = ET.Element(
         "testsuite",
         {
             "name": "nsys-digest check",
@@ -27,20 +43,22 @@ def render(result: CheckResult, *, now: datetime) -> str:
             "id": "0",
             "timestamp": f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}",
             "hostname": "localhost",
-            "tests": str(len(result.outcomes)),
-            "failures": str(counts["fail"]),
-            "errors": str(counts["missing"]),
-            "skipped": str(counts["skipped"]),
+            **{name: str(count) for name, count in counts.items()},
             "time": "0",
         },
     )
     properties = ET.SubElement(suite, "properties")
     for name, value in _properties(result):
         ET.SubElement(properties, "property", {"name": name, "value": one_line(value)})
-    for outcome in result.outcomes:
-        _case(suite, outcome)
-    ET.SubElement(suite, "system-out").text = "\n".join(one_line(outcome.reason) for outcome in result.worst_first())
+    return suite
+
+
+def _whole(suite: ET.Element, told: str) -> str:
+    """Return the document of a suite, with what it tells behind its cases."""
+    ET.SubElement(suite, "system-out").text = told
     ET.SubElement(suite, "system-err")
+    root = ET.Element("testsuites")
+    root.append(suite)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

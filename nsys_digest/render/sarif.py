@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
+from nsys_digest.compare.untold import Untold
 from nsys_digest.compare.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import one_line, sarif
 
@@ -19,6 +20,7 @@ _RULES: Final = {
     "min": "A figure is below its budget",
     "require": "A name that the policy requires is not there",
     "forbid": "A name that the policy forbids is there",
+    "error": "Nothing could be checked",
 }
 
 
@@ -26,6 +28,31 @@ def render(result: CheckResult, *, policy_file: str | None) -> str:
     """Return the check as a log of one run; a result is at its rule in the policy, or at HEAD without a file."""
     ids = list(_RULES)
     place = policy_file if policy_file is not None else result.head[0]
+    found = [
+        _result(outcome, ids.index(outcome.kind), place, policy_file is not None)
+        for outcome in result.worst_first()
+        if outcome.verdict in _LEVELS
+    ]
+    return _log(result, {"results": found})
+
+
+def render_untold(found: Untold, *, policy_file: str | None) -> str:
+    """Return a check without a result as a run that did not succeed: one result, the error that ended it."""
+    message = {"text": sarif(found.message)}
+    result = {
+        "ruleId": "error",
+        "ruleIndex": list(_RULES).index("error"),
+        "level": "error",
+        "message": message,
+        "locations": [_location(policy_file if policy_file is not None else found.result.head[0], 1)],
+        "partialFingerprints": {"figure/v1": _fingerprint("error", found.code)},
+    }
+    notification = {"descriptor": {"id": found.code}, "level": "error", "message": message}
+    invocation = {"executionSuccessful": False, "toolExecutionNotifications": [notification]}
+    return _log(found.result, {"invocations": [invocation], "results": [result]})
+
+
+def _log(result: CheckResult, found: dict[str, Any]) -> str:
     document = {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -38,11 +65,7 @@ def render(result: CheckResult, *, policy_file: str | None) -> str:
                         "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in _RULES.items()],
                     }
                 },
-                "results": [
-                    _result(outcome, ids.index(outcome.kind), place, policy_file is not None)
-                    for outcome in result.worst_first()
-                    if outcome.verdict in _LEVELS
-                ],
+                **found,
                 "columnKind": "unicodeCodePoints",
                 "properties": {"verdict": result.verdict, "noise": one_line(result.noise.text)},
             }
@@ -58,11 +81,13 @@ def _result(outcome: Outcome, rule: int, place: str, in_policy: bool) -> dict[st
         "ruleIndex": rule,
         "level": _LEVELS[outcome.verdict],
         "message": {"text": sarif(outcome.reason)},
-        "locations": [
-            {"physicalLocation": {"artifactLocation": {"uri": _uri(place)}, "region": {"startLine": line}}},
-        ],
-        "partialFingerprints": {"figure/v1": _fingerprint(outcome)},
+        "locations": [_location(place, line)],
+        "partialFingerprints": {"figure/v1": _fingerprint(outcome.kind, outcome.figure)},
     }
+
+
+def _location(place: str, line: int) -> dict[str, Any]:
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(place)}, "region": {"startLine": line}}}
 
 
 def _uri(place: str) -> str:
@@ -71,7 +96,7 @@ def _uri(place: str) -> str:
     return f"file://{quoted}" if path.is_absolute() else quoted
 
 
-def _fingerprint(outcome: Outcome) -> str:
+def _fingerprint(kind: str, figure: str) -> str:
     """Return what stays the same when a result comes back: its kind and figure."""
-    text = f"{outcome.kind} {outcome.figure}".encode("utf-8", "surrogatepass")
+    text = f"{kind} {figure}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:32]

@@ -18,6 +18,8 @@ from nsys_digest.compare.policy import parse_policy
 from nsys_digest.compare.side import Run, Side
 from nsys_digest.compare.verdict import CheckResult, Outcome
 from nsys_digest.errors import CapturesUnlike, MissingData, UsageInvalid
+from nsys_digest.render import markdown, text
+from nsys_digest.render.check import check_report
 from nsys_digest.schema_file import schema_text
 from support import call, the_line
 
@@ -75,6 +77,90 @@ def test_the_smallest_effect_that_counts() -> None:
     assert check(one({SPAN: 1.015}), one({SPAN: 1.0}), policy).verdict == "pass"
     assert check(one({SPAN: 1.025}), one({SPAN: 1.0}), policy).verdict == "fail"
     assert check(one({SPAN: 1.015}), one({SPAN: 1.0}), policy + 'min_effect = "1%"\n').verdict == "fail"
+
+
+@pytest.mark.parametrize("allowed", ["0", '"0%"', '["0%", 0]'])
+@pytest.mark.parametrize(
+    ("bad", "head", "said"),
+    [
+        ("up", 1001, "changed by +1 (+0.1 %) from 1,000 to 1,001, none is allowed"),
+        ("up", 1000, "is 1,000, as before"),
+        ("up", 999, ""),
+        ("down", 999, "changed by -1 (-0.1 %) from 1,000 to 999, none is allowed"),
+        ("either", 999, "none is allowed"),
+    ],
+)
+def test_no_change_allowed_means_none(allowed: str, bad: str, head: int, said: str) -> None:
+    policy = f'[[rule]]\nfigure = "kernel_count"\nmax_change = {allowed}\nbad = "{bad}"\n'
+    result = check(one({("kernel_count",): head}), one({("kernel_count",): 1000}), policy)
+    (outcome,) = result.outcomes
+    assert outcome.verdict == ("fail" if head > 1000 or (bad != "up" and head < 1000) else "pass")
+    assert outcome.allowed == "none"
+    assert said in outcome.reason
+    # one more still passes where the rule itself names a smallest change, or allows a share
+    for other in (policy + 'min_effect = "1%"', policy.replace(f"= {allowed}", '= "1%"')):
+        assert check(one({("kernel_count",): head}), one({("kernel_count",): 1000}), other).verdict == "pass"
+
+
+def test_the_title_says_when_runs_are_too_few_to_tell() -> None:
+    # a range that got shorter looks as bad as the five that got longer when the sides are turned round: 2 of 20 ways
+    ranges = "[[rule]]\nfigure = 'nvtx.r*.union_s'\nmax_change = '5%'\n"
+    mixed = ranges + "[[rule]]\nfigure = 'nvtx.down.union_s'\nmax_change = '5%'\n"
+
+    def sides(levels: list[float], name: str) -> Side:
+        runs = []
+        for level in levels:
+            ranges = {("nvtx", f"r{at}"): dict(DETAIL, union_s=level) for at in range(5)}
+            down = {("nvtx", "down"): dict(DETAIL, union_s=30 * (2 - level))}
+            runs += one(ranges | down, name=f"{name}{level}").runs
+        return Side(tuple(runs))
+
+    result = check(sides([1.50, 1.51, 1.52], "h"), sides([1.00, 1.01, 1.02], "b"), mixed)
+    assert [outcome.p_adjusted for outcome in result.outcomes[:5]] == [pytest.approx(0.1)] * 5
+    assert result.passed
+    assert result.error() is None
+    said = (
+        "Check passed, but 5 figures are worse than allowed and 3 runs against 3 are too few to tell that from noise: "
+        "record at least 5 a side"
+    )
+    report = check_report(result, 20)
+    assert report.title == said
+    assert f"## {said}\n" in markdown.render(report)
+    assert said in " ".join(text.render(report, width=80, color=False).split())
+    # five figures in 252 ways are 0.02, in the 70 of four a side 0.071
+    more = check(sides([1.50, 1.51, 1.52, 1.53, 1.54], "h"), sides([1.00, 1.01, 1.02, 1.03, 1.04], "b"), mixed)
+    assert check_report(more, 20).title == "Check failed"
+
+
+def test_the_title_says_what_may_be_noise() -> None:
+    noisy = check(spans([1.0, 1.1, 1.2, 1.3, 1.4]), spans([0.9, 1.0, 1.1, 1.2, 1.3]), span_rule('max_change = "5%"'))
+    said = "Check passed, but 1 figure is worse than allowed, which may be noise: record more runs"
+    assert check_report(noisy, 20).title == said
+    calm = check(spans(FAST, "h"), spans([1.0, 1.01, 1.02], "b"), span_rule('max_change = "5%"'))
+    assert check_report(calm, 20).title == "Check passed"
+
+
+def test_nobody_is_asked_to_subtract_medians() -> None:
+    # the medians are 1 and 3, and yet the median of the nine differences is 1
+    base, head = [0.5, 1.0, 3.0], [1.5, 3.0, 4.0]
+    differences = sorted(after - before for after in head for before in base)
+    assert (differences[4], 3.0 - 1.0) == (1.0, 2.0)
+    (outcome,) = check(spans(head, "h"), spans(base, "b"), span_rule('max_change = "5%"')).outcomes
+    assert "changed by +1.000 s (+100.0 %; medians 1.000 s and 3.000 s), up to" in outcome.reason
+    (single,) = check(spans(head[:1], "h"), spans(base[1:2], "b"), span_rule('max_change = "5%"')).outcomes
+    assert "changed by +500.0 ms (+50.0 %) from 1.000 s to 1.500 s, up to" in single.reason
+
+
+def test_changes_of_ratios_are_points() -> None:
+    (at,) = (at for at, device in enumerate(document("serve")["devices"]) if device["device"] == 0)
+
+    def busy(seconds: float) -> Side:
+        return one({("devices", at, "span_s"): 1.0, ("devices", at, "busy_s"): seconds})
+
+    policy = EXACT + "[[rule]]\nfigure = 'devices.0.busy_ratio'\nmax_change = 0.01\n"
+    (outcome,) = check(busy(0.5), busy(0.8), policy).outcomes
+    assert outcome.allowed == "-1 pp"
+    assert "changed by -30.0 pp (-37.5 %) from 80.0 % to 50.0 %, up to -1 pp is allowed" in outcome.reason
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from digests import TRACES, document, placed
+from nsys_digest.compare.figures import known_paths
 from nsys_digest.compare.gate import check_sides
+from nsys_digest.compare.named import headline
 from nsys_digest.compare.policy import (
     _RULE_KEYS,
     BUILT_IN,
@@ -18,10 +20,12 @@ from nsys_digest.compare.policy import (
     load_policy,
     parse_policy,
 )
-from nsys_digest.compare.quantity import amount, share, shown, shown_change, shown_limit, shown_share
+from nsys_digest.compare.quantity import amount, share, shown, shown_allowance, shown_change, shown_limit, shown_share
 from nsys_digest.compare.side import Run, Side
+from nsys_digest.compare.slips import _HEADLINE
 from nsys_digest.compare.starter import starter_policy
 from nsys_digest.errors import PolicyInvalid
+from nsys_digest.metrics.warnings import CODES
 from nsys_digest.model import Digest
 from nsys_digest.pipeline import summarize
 from support import ROOT
@@ -90,6 +94,11 @@ def test_amounts_for_people() -> None:
     assert shown_limit(0.5, "ratio") == "50 %"
     assert shown_change(2, "count") == "+2"
     assert shown_change(-0.0015, "s") == "-1.500 ms"
+    assert shown(1014.3, "gbps") == "1,014 GB/s"
+    assert shown(0.00001234, "gbps") == "0.0000123 GB/s"
+    assert (shown(52.34, "gbps"), shown(99.96, "gbps"), shown(100, "gbps")) == ("52.3 GB/s", "100 GB/s", "100 GB/s")
+    assert shown_limit(100, "gbps") == "100 GB/s"
+    assert (shown_change(-0.034, "ratio"), shown_allowance(0.01, "ratio")) == ("-3.4 pp", "1 pp")
     assert shown_share(0.0512) == "+5.1 %"
     assert shown_share(-0.0004) == shown_share(0.0004) == "0.0 %"
     assert shown_share(None) == shown(None, "s") == "-"
@@ -120,7 +129,7 @@ def test_which_way_is_bad_when_nothing_is_said(figure: str, bad: str) -> None:
 
 def test_rules_know_their_line() -> None:
     found = parse_policy(
-        '# a comment\n[[rule]]\nfigure = "kernel_count"\nmax = 1\n\n[[forbid]]\nwarnings = "x"\n'
+        '# a comment\n[[rule]]\nfigure = "kernel_count"\nmax = 1\n\n[[forbid]]\nwarnings = "open-ranges"\n'
         '  [[ rule ]]  # two\nfigure = "kernel_count"\nmin = 1\n',
         "p.toml",
     )
@@ -165,11 +174,45 @@ def test_a_line_that_is_not_sure_is_not_told() -> None:
         ("[noise]\nmin_effect = 0.02\n", "no share"),
         ("[noise]\nmin_repeats = 0\n", "1 or more"),
         ("noise = 3\n", "[noise]"),
+        ('[[forbid]]\nwarnings = "truncated-captures"', "did you mean truncated-capture?"),
+        ('[[require]]\nwarnings = "truncated-captures"', "did you mean truncated-capture?"),
+        ('[[forbid]]\nwarnings = "truncatd-*"', "did you mean truncated-capture?"),
+        ('[[forbid]]\nwarnings = "zzz"', "the codes are truncated-capture, range-captured"),
+        ('[[rule]]\nfigure = "gpu_activity_span_s"\nmax_change = "5"', "write '5s', '5ms' or '5%'"),
+        ('[[rule]]\nfigure = "gpu_activity_span_s"\nmax_change = ["5%", "0.05"]', "'0.05s', '0.05ms' or '0.05%'"),
+        ('[[rule]]\nfigure = "gpu_activity_span_s"\nmax = "5"', "write '5s' or '5ms'"),
+        ("[[rule]]\nfigure = 'memory.copies.*.gbps.p50'\nmin = '5'", "write '5GB/s' or '5MB/s'"),
+        ('[[rule]]\nfigure = "devices.*.busy_ratio"\nmin = 50', "ratios are 0 to 1; write 0.5 or '50%'"),
+        ('[[rule]]\nfigure = "devices.*.busy_ratio"\nmin = "150%"', "ratios are 0 to 1; a half is 0.5 or '50%'"),
+        ('[[rule]]\nfigure = "devices.*.busy_ratio"\nmax = 1.01', "ratios are 0 to 1"),
+        ('[[rule]]\nfigure = "devices.*.busy_ratio"\nmax_change = 5', "0.05 for 5 points, or '5%' for that share"),
+        ('[[rule]]\nfigure = "gpu_busy_ratio"\nmin = 0.5', "did you mean devices.*.busy_ratio?"),
+        ('[[rule]]\nfigure = "kernel_sum_s"\nmax = 1', "did you mean categories.*.sum_s?"),
+        ('[[rule]]\nfigure = "api_total_s"\nmax = 1', "did you mean api.*.total_s?"),
+        ('[[rule]]\nfigure = "api_count"\nmax = 1', "did you mean api.*.count?"),
+        ('[[rule]]\nfigure = "exposed_communication_s"\nmax = 1', "did you mean communication.*.exposed_s?"),
+        ('[[rule]]\nfigure = "dispatch_count"\nmax = 1', "did you mean dispatch.*?"),
         ("rule = [[[[[[" * 300, "not TOML"),
     ],
 )
 def test_what_is_refused(text: str, said: str) -> None:
     assert said in refused(text)
+
+
+def test_figures_of_a_comparison_lead_to_figures_of_a_digest() -> None:
+    digest = summarize(TRACES / "serve.sqlite")
+    shown_first = {f"{name[:-3]}_s" if name.endswith("_ns") else name for name in headline(digest)}
+    assert set(_HEADLINE) == shown_first - set(known_paths())
+    for path in _HEADLINE.values():
+        assert rule(f"figure = '{path}'\nmax_change = '5%'").rules[0].figure.text == path
+
+
+def test_amounts_and_codes_that_are_right_are_taken() -> None:
+    assert rule('figure = "kernel_count"\nmax_change = "5"').rules[0].absolute == 5
+    assert rule('figure = "gpu_activity_span_s"\nmax_change = 0.5').rules[0].absolute == 0.5
+    assert rule('figure = "devices.*.busy_ratio"\nmin = "50%"\nmax = 1').rules[0].least == 0.5
+    for code in (*CODES, "truncated-*", "*-schema"):
+        assert parse_policy(f'[[forbid]]\nwarnings = "{code}"', "p.toml").presences[0].text == code
 
 
 def test_a_policy_that_cannot_be_read(tmp_path: Path) -> None:

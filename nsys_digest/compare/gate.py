@@ -15,7 +15,7 @@ from nsys_digest.compare.ordinals import documents
 from nsys_digest.compare.paths import Path, path_text
 from nsys_digest.compare.policy import Policy, Rule
 from nsys_digest.compare.presence import presence_outcome
-from nsys_digest.compare.quantity import shown, shown_change, shown_limit, shown_share
+from nsys_digest.compare.quantity import shown, shown_allowance, shown_change, shown_limit, shown_share
 from nsys_digest.compare.repeats import check_repeats, distinct, noise_report
 from nsys_digest.compare.side import Side
 from nsys_digest.compare.unlike import Difference, Likeness, likeness, unlike_repeats
@@ -168,7 +168,7 @@ def _figure_outcomes(
         yield replace(seen, verdict=verdict, reason=f"{seen.figure} {' and '.join(gaps)}{cure}"), None
         return
     if rule.compares and before is not None:
-        effect = policy.noise.min_effect if rule.min_effect is None else rule.min_effect
+        effect = rule.effect(policy.noise.min_effect)
         base_values, head_values = _numbers(before), _numbers(after)
         change = shift(base_values, head_values)
         change = round(change, 10) if rule.unit == "s" else change
@@ -204,9 +204,11 @@ def _gaps(side: str, values: Values) -> list[str]:
 def _allowed(rule: Rule, effect: float) -> str:
     sign = {"up": "+", "down": "-", "either": "±"}[rule.bad]
     relative = max(rule.relative or 0.0, effect)
-    parts = [f"{sign}{100 * relative:.3g} %"] if relative or rule.absolute is None else []
+    if not relative and not rule.absolute:
+        return "none"
+    parts = [f"{sign}{100 * relative:.3g} %"] if relative else []
     if rule.absolute is not None:
-        parts.append(f"{sign}{shown_limit(rule.absolute, rule.unit)}")
+        parts.append(f"{sign}{shown_allowance(rule.absolute, rule.unit)}")
     return " or ".join(parts)
 
 
@@ -268,9 +270,17 @@ def _told(outcome: Outcome, trial: Trial) -> str:
     if not outcome.change and outcome.base == outcome.head:
         return f"{outcome.figure} is {shown(outcome.head, outcome.unit)}, as before"
     change = shown_change(outcome.change, outcome.unit)
-    share = f" ({shown_share(outcome.change_ratio)})" if outcome.change_ratio is not None else ""
-    sides = f"from {shown(outcome.base, outcome.unit)} to {shown(outcome.head, outcome.unit)}"
-    allowed = f"up to {outcome.allowed} is allowed"
+    allowed = "none is allowed" if outcome.allowed == "none" else f"up to {outcome.allowed} is allowed"
     if max(abs(outcome.base or 0.0), abs(outcome.head or 0.0)) < trial.floor:
         allowed = f"nothing below {shown_limit(trial.floor, outcome.unit)} counts"
-    return f"{outcome.figure} changed by {change}{share} {sides}, {allowed}"
+    return f"{outcome.figure} changed by {_moved(outcome, change)}, {allowed}"
+
+
+def _moved(outcome: Outcome, change: str) -> str:
+    """Say by how much and between what; medians are told as such, since the change is not their difference."""
+    assert outcome.unit is not None
+    base, head = shown(outcome.base, outcome.unit), shown(outcome.head, outcome.unit)
+    share = [] if outcome.change_ratio is None else [shown_share(outcome.change_ratio)]
+    if len(outcome.base_runs) == len(outcome.head_runs) == 1:
+        return f"{change}{''.join(f' ({part})' for part in share)} from {base} to {head}"
+    return f"{change} ({'; '.join([*share, f'medians {base} and {head}'])})"

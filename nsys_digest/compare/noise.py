@@ -87,6 +87,12 @@ def repeats_needed(confidence: float, bad: Direction = "up") -> int | None:
     return next((runs for runs in range(1, _MAX_REPEATS) if can_find(runs, runs, confidence, bad)), None)
 
 
+def repeats_for(ways: int, more_than: int, confidence: float) -> int | None:
+    """Return with how many runs a side, above some, so many ways to deal them out may look as bad; None beyond any."""
+    allowed = 1 - confidence + _SLACK
+    return next((runs for runs in range(more_than + 1, _MAX_REPEATS) if ways / comb(2 * runs, runs) <= allowed), None)
+
+
 def judge(trials: Sequence[Trial], confidence: float) -> list[Finding]:
     """Judge the figures of one check together; all have the same runs, in the same order."""
     if not trials:

@@ -11,9 +11,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from nsys_digest.compare.figures import known_paths, units
+from nsys_digest.compare.figures import units
 from nsys_digest.compare.paths import Pattern, Segment, parse_glob, parse_path
-from nsys_digest.compare.quantity import amount, is_share, share
+from nsys_digest.compare.quantity import is_share, share
+from nsys_digest.compare.slips import check_code, limit_amount, unknown_figure
 from nsys_digest.errors import PolicyInvalid
 
 Bad: TypeAlias = Literal["up", "down", "either"]
@@ -57,6 +58,12 @@ class Rule:
     def compares(self) -> bool:
         """Tell whether it needs a baseline."""
         return self.relative is not None or self.absolute is not None
+
+    def effect(self, of_noise: float) -> float:
+        """Return the smallest change that counts, a share; any does where the rule allows none at all."""
+        if self.min_effect is not None:
+            return self.min_effect
+        return of_noise if self.relative or self.absolute else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +190,14 @@ def _rule(table: Mapping[str, Any], number: int, line: int | None) -> Rule:
     figure = _figure(table.get("figure"))
     found = units(figure)
     if not found:
-        raise ValueError(_unknown(figure))
+        raise ValueError(unknown_figure(figure))
     if len(found) > 1:
         raise ValueError(
             f"{figure.text} means figures of several units ({', '.join(sorted(found))}); write one rule each"
         )
     (unit,) = found
     relative, absolute = _allowance(table.get("max_change"), unit)
-    limits = {key: amount(table[key], unit) if key in table else None for key in ("floor", "max", "min")}
+    limits = {key: limit_amount(key, table[key], unit) if key in table else None for key in ("floor", "max", "min")}
     if relative is None and absolute is None and limits["max"] is None and limits["min"] is None:
         raise ValueError("it allows everything; give max_change, max or min")
     return Rule(
@@ -219,23 +226,6 @@ def _figure(value: object) -> Pattern:
         raise ValueError(f"the path {value} makes no sense: {error}") from None
 
 
-def _unknown(figure: Pattern) -> str:
-    known = known_paths()
-    below = [path for path in known if _begins(path, figure)]
-    if below:
-        keys = dict.fromkeys(path.split(".")[len(figure.segments)] for path in below)
-        return f"{figure.text} is no figure but holds some; go on with one of: {', '.join(keys)}"
-    near = difflib.get_close_matches(re.sub(r'"[^"]*"|\'[^\']*\'', "*", figure.text), known, 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "docs/policy.md lists all figures"
-    return f"there is no figure {figure.text} in a digest; {hint}"
-
-
-def _begins(known: str, figure: Pattern) -> bool:
-    keys = known.split(".")
-    pairs = zip(keys, figure.segments, strict=False)
-    return len(keys) > len(figure.segments) and all(key == "*" or part.matches(key) for key, part in pairs)
-
-
 def _bad_by_default(figure: Pattern, unit: str) -> Bad:
     """Less is worse for busy ratios and bandwidths, more for everything else."""
     busy = any(segment.literal == "busy_ratio" for segment in figure.segments)
@@ -248,7 +238,7 @@ def _allowance(value: object, unit: str) -> tuple[float | None, float | None]:
         return None, None
     parts = value if isinstance(value, list) else [value]
     shares = [share(part) for part in parts if is_share(part)]
-    amounts = [amount(part, unit) for part in parts if not is_share(part)]
+    amounts = [limit_amount("max_change", part, unit) for part in parts if not is_share(part)]
     if len(shares) > 1 or len(amounts) > 1 or not parts:
         raise ValueError("max_change has two of a kind; give a share, an amount, or one of each: ['5%', '50us']")
     return next(iter(shares), None), next(iter(amounts), None)
@@ -277,7 +267,10 @@ def _presence(required: bool) -> Callable[[Mapping[str, Any], int, int | None], 
         text = table[kinds[0]]
         if not isinstance(text, str) or not text:
             raise ValueError(f"{kinds[0]} is {text!r}; give a name, with * for any text")
-        return Presence(number, line, required, kinds[0], parse_glob(text), text, _text(table, "why"))
+        name = parse_glob(text)
+        if kinds[0] == "warnings":
+            check_code(text, name)
+        return Presence(number, line, required, kinds[0], name, text, _text(table, "why"))
 
     return read
 

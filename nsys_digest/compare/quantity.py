@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Final
 
 from nsys_digest.units import duration, size, to_ns
@@ -77,7 +78,7 @@ def shown(value: float | None, unit: str) -> str:
     if unit == "ratio":
         return f"{100 * value:.1f} %"
     if unit == "gbps":
-        return f"{value:.3g} GB/s"
+        return f"{value:,.0f} GB/s" if abs(value) >= 100 else f"{Decimal(f'{value:.3g}'):f} GB/s"
     if unit == "bytes":
         return ("-" if value < 0 else "") + size(round(abs(value)))
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
@@ -90,12 +91,22 @@ def shown_limit(value: float, unit: str) -> str:
     return f"{whole} {suffix}".rstrip()
 
 
+def shown_allowance(value: float, unit: str) -> str:
+    """Write how far a figure may move: as a limit, and of ratios in percentage points."""
+    text = shown_limit(value, unit)
+    return _points(text) if unit == "ratio" else text
+
+
 def shown_change(value: float | None, unit: str) -> str:
-    """Write a difference for people, with its sign."""
+    """Write a difference for people, with its sign; of ratios in percentage points."""
     if value is None:
         return "-"
-    text = shown(value, unit)
+    text = _points(shown(value, unit)) if unit == "ratio" else shown(value, unit)
     return f"+{text}" if value > 0 else text
+
+
+def _points(text: str) -> str:
+    return text.replace(" %", " pp")
 
 
 def shown_share(value: float | None) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass
-from math import inf
+from math import comb, inf
 from typing import Any, Final, Literal, TypeAlias
 
+from nsys_digest.compare.noise import repeats_for
 from nsys_digest.compare.unlike import Difference, Unknown
 from nsys_digest.errors import CheckFailed, DigestError, FigureMissing
 
@@ -83,6 +84,20 @@ class CheckResult:
     def passed(self) -> bool:
         """Tell whether nothing failed and nothing was missing."""
         return self.verdict in {"pass", "noise"}
+
+    def repeats_wanted(self) -> int | None:
+        """Return with how many runs a side the figures that may be noise can be told from it.
+
+        None where the runs are enough: where none of these figures would fail if it were tested alone.
+        """
+        confidence = self.noise.confidence
+        unsure = [outcome for outcome in self.outcomes if outcome.verdict == "noise"]
+        alone = [outcome for outcome in unsure if (outcome.p_value or 0.0) <= 1 - confidence + 1e-9]
+        if not alone:
+            return None
+        base, head = self.noise.base_runs, self.noise.head_runs
+        as_bad = max(round((outcome.p_value or 0.0) * comb(base + head, head)) for outcome in alone)
+        return repeats_for(max(as_bad, 1) * len(unsure), min(base, head), confidence)
 
     def worst_first(self) -> tuple[Outcome, ...]:
         """Return the outcomes by verdict, then the surest first, then by relative change, the largest first."""

@@ -30,7 +30,7 @@ def check_report(result: CheckResult, top: int, again: Sequence[str] = ()) -> Re
     ``again`` are options of the check that a command on the same runs needs too.
     """
     return Report(
-        title=f"Check {'passed' if result.passed else 'failed' if result.verdict == 'fail' else 'cannot be told'}",
+        title=_title(result),
         facts=tuple(_facts(result)),
         bars=(),
         blocks=tuple(block for block in _blocks(result, top) if block.rows),
@@ -38,6 +38,25 @@ def check_report(result: CheckResult, top: int, again: Sequence[str] = ()) -> Re
         notes=_notes(result),
         lead=tuple(_lead(result, again)),
     )
+
+
+def _title(result: CheckResult) -> str:
+    if result.passed:
+        return f"Check passed{_unsure(result)}"
+    return f"Check {'failed' if result.verdict == 'fail' else 'cannot be told'}"
+
+
+def _unsure(result: CheckResult) -> str:
+    """Say what a passed check could not tell from noise, and what it takes; nothing where there is nothing."""
+    count = result.counts()["noise"]
+    if not count:
+        return ""
+    worse = f", but {count:,} {'figure is' if count == 1 else 'figures are'} worse than allowed"
+    wanted = result.repeats_wanted()
+    if wanted is None:
+        return f"{worse}, which may be noise: record more runs"
+    runs = f"{result.noise.head_runs} runs against {result.noise.base_runs}"
+    return f"{worse} and {runs} are too few to tell that from noise: record at least {wanted} a side"
 
 
 def headline(result: CheckResult) -> str:

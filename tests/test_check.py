@@ -108,10 +108,12 @@ def test_the_title_says_when_runs_are_too_few_to_tell() -> None:
     mixed = ranges + "[[rule]]\nfigure = 'nvtx.down.union_s'\nmax_change = '5%'\n"
 
     def sides(levels: list[float], name: str) -> Side:
-        runs = []
+        runs: list[Run] = []
         for level in levels:
-            ranges = {("nvtx", f"r{at}"): dict(DETAIL, union_s=level) for at in range(5)}
-            down = {("nvtx", "down"): dict(DETAIL, union_s=30 * (2 - level))}
+            ranges: dict[tuple[str | int, ...], Any] = {
+                ("nvtx", f"r{at}"): dict(DETAIL, union_s=level) for at in range(5)
+            }
+            down: dict[tuple[str | int, ...], Any] = {("nvtx", "down"): dict(DETAIL, union_s=30 * (2 - level))}
             runs += one(ranges | down, name=f"{name}{level}").runs
         return Side(tuple(runs))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nsys_digest import diff, load
+from nsys_digest import diff, load, summarize
 from nsys_digest.compare.gate import check_sides
 from nsys_digest.compare.policy import load_policy, parse_policy
 from nsys_digest.compare.side import Run, Side
@@ -234,3 +234,25 @@ def test_both_sides_of_a_comparison_take_several_files(tmp_path: Path) -> None:
     assert call("diff", *repeated, *heads, "-o", written[1]).status == 0
     assert call("diff", "--head", *heads, "-o", written[2], "--base", *bases).status == 0
     assert len({path.read_bytes() for path in written}) == 1
+
+
+def lists(**options: int) -> Side:
+    return Side((Run("run", summarize(ROOT / "fixtures" / "traces" / "serve.sqlite", **options)),))
+
+
+@pytest.mark.parametrize("kind", ["forbid", "require"])
+def test_a_name_among_those_that_were_not_kept_apart_is_unknown(kind: str) -> None:
+    policy = parse_policy(f'version = 1\n[[{kind}]]\nnvtx = "PLE_wait_for_GPU"\n', "policy.toml")
+    (outcome,) = check_sides(lists(max_nvtx_names=2), None, policy).outcomes
+    assert outcome.verdict == "missing"
+    assert "--max-names" in outcome.reason
+    (outcome,) = check_sides(lists(), None, policy).outcomes
+    assert outcome.verdict == ("fail" if kind == "forbid" else "pass")
+
+
+def test_a_kernel_behind_the_end_of_the_list_is_unknown_and_not_zero() -> None:
+    text = 'version = 1\n[[rule]]\nfigure = "top_kernels.*.total_s"\nmax_change = "5%"\nabsent = "zero"\n'
+    policy = parse_policy(text, "policy.toml")
+    result = check_sides(lists(top=3), lists(top=20), policy)
+    verdicts = [outcome.verdict for outcome in result.outcomes]
+    assert (verdicts.count("pass"), verdicts.count("missing"), len(verdicts)) == (3, 17, 20)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+from nsys_digest.collect.nvtx import OTHER_NAMES
 from nsys_digest.compare.paths import Path, Pattern, path_text
 from nsys_digest.schema_file import digest_schema_text
 
@@ -68,6 +69,15 @@ def names(section: str, document: Json) -> tuple[str, ...] | None:
     if section not in document or not isinstance(node, Named):
         return None
     return tuple(name for name, _ in node.items(document[section]))
+
+
+def lists_all(section: str, document: Json) -> bool:
+    """Tell whether a section has every name: range names are capped, and of kernels the first are listed."""
+    if section == "nvtx":
+        return OTHER_NAMES not in document["nvtx"]
+    if section == "top_kernels":
+        return bool(sum(count for _, (count, _) in document["top_kernels"]) == document["kernel_count"])
+    return True
 
 
 def _selected(node: Node, value: Any, pattern: Pattern, path: Path) -> Iterator[tuple[Path, float | None]]:

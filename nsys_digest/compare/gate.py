@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from nsys_digest import __version__
-from nsys_digest.compare.figures import names, select
+from nsys_digest.compare.figures import lists_all, names, select
 from nsys_digest.compare.noise import Finding, Trial, can_find, exceeds, judge, shift
 from nsys_digest.compare.ordinals import documents
 from nsys_digest.compare.paths import Path, path_text
@@ -113,14 +113,17 @@ def _rule_outcomes(rule: Rule, sides: _Sides, policy: Policy) -> Iterator[tuple[
         before = None if base is None else tuple(found.get(path) for found in base)
         after = tuple(found.get(path) for found in head)
         if rule.absent == "zero":
-            before = None if before is None else _zeroed(before, base or (), path)
-            after = _zeroed(after, head, path)
+            before = None if before is None else _zeroed(before, base or (), path, sides.base or ())
+            after = _zeroed(after, head, path, sides.head)
         yield from _figure_outcomes(rule, path, before, after, policy)
 
 
-def _zeroed(values: Values, found: Sequence[dict[Path, float | None]], path: Path) -> Values:
-    """Put zero where a run lacks the name; a null that a run has stays null."""
-    return tuple(value if path in own else 0.0 for value, own in zip(values, found, strict=True))
+def _zeroed(values: Values, found: Sequence[dict[Path, float | None]], path: Path, documents: Sequence[Json]) -> Values:
+    """Put zero where a run lacks the name; a null that a run has stays null, and so does what a list cut off."""
+    return tuple(
+        value if path in own or not lists_all(str(path[0]), document) else 0.0
+        for value, own, document in zip(values, found, documents, strict=True)
+    )
 
 
 def _nothing(rule: Rule, sides: _Sides) -> Outcome:

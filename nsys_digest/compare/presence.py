@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from nsys_digest.compare.figures import names
+from nsys_digest.compare.figures import lists_all, names
 from nsys_digest.compare.policy import SECTIONS, Presence
 from nsys_digest.compare.side import Side
 from nsys_digest.compare.verdict import Kind, Outcome
@@ -28,6 +28,10 @@ def presence_outcome(presence: Presence, head: Side, documents: Sequence[Json]) 
             reason = f"{figure}: the digests have no section {section}; make it with --sections all"
             return replace(outcome, verdict="missing", reason=reason)
         found = [own or () for own in listed]
+        for own, document in zip(found, documents, strict=True):
+            if not lists_all(section, document) and not any(map(presence.name.matches, own)):
+                reason = f"{figure}: a run keeps some names apart only; digest it with a larger --max-names"
+                return replace(outcome, verdict="missing", reason=reason)
     having = [sum(map(presence.name.matches, own)) for own in found]
     runs, of = sum(map(bool, having)), len(having)
     allowed = "in every run" if presence.required else "in no run"

@@ -26,7 +26,7 @@ def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
     if digest.idle is not None:
         yield from _idle(digest, top)
     if digest.steps is not None:
-        yield from _steps(digest.steps, gpu=digest.gpu_activity_span_ns is not None)
+        yield from _steps(digest.steps)
     if digest.launch is not None:
         yield _launch(digest, top)
     if digest.categories is not None:
@@ -182,7 +182,6 @@ def _memory(digest: Digest) -> Block:
 def _dispatch(digest: Digest, top: int) -> Block:
     assert digest.dispatch_steps is not None
     steps = _longest(digest.dispatch_steps, top)
-    gpu = digest.gpu_activity_span_ns is not None
     rows = tuple(
         (
             step.mode or MISSING,
@@ -192,8 +191,8 @@ def _dispatch(digest: Digest, top: int) -> Block:
             MISSING if step.padding_ratio is None else f"{100 * step.padding_ratio:.1f} %",
             duration(step.wall.p50_ns),
             duration(step.wall.p99_ns),
-            duration(step.gpu_busy_ns) if gpu else MISSING,
-            duration(step.gpu_launched_ns) if gpu else MISSING,
+            duration(step.gpu_busy_ns),
+            duration(step.gpu_launched_ns),
             f"{step.graph_launch_count:,}",
         )
         for step in steps
@@ -211,17 +210,17 @@ def _longest(steps: Sequence[DispatchStep], top: int) -> list[DispatchStep]:
     return [steps[index] for index in sorted(ranked[:top])]
 
 
-def _three(tails: Tails | None) -> str:
-    return "n/a" if tails is None else ", ".join(map(duration, (tails.p50_ns, tails.p95_ns, tails.max_ns)))
+def _three(tails: Tails) -> str:
+    return ", ".join(map(duration, (tails.p50_ns, tails.p95_ns, tails.max_ns)))
 
 
-def _steps(steps: Steps, *, gpu: bool) -> Iterator[Block]:
+def _steps(steps: Steps) -> Iterator[Block]:
     first = steps.first
     busy = (steps.busy_ratio.p50, steps.busy_ratio.min)
     rows = [("steps", _how_many(steps)), ("first, wall", duration(first.wall_ns) if first else MISSING)]
     if steps.wall.count:
         rows.append(("wall p50, p95, max", _three(steps.wall)))
-    if steps.wall.count and gpu:
+    if steps.wall.count and steps.idle is not None:
         rows += [
             ("idle p50, p95, max", _three(steps.idle)),
             ("busy p50, min", ", ".join(MISSING if value is None else f"{100 * value:.1f} %" for value in busy)),
@@ -237,8 +236,8 @@ def _steps(steps: Steps, *, gpu: bool) -> Iterator[Block]:
             (
                 instant(step.start_ns),
                 duration(step.wall_ns),
-                duration(step.gpu_busy_ns) if gpu else MISSING,
-                duration(step.gpu_idle_ns) if gpu else MISSING,
+                duration(step.gpu_busy_ns),
+                duration(step.gpu_idle_ns),
                 ", ".join(
                     f"{cause} {duration(ns)}"
                     for cause, ns in sorted(step.idle_causes_ns.items(), key=lambda item: -item[1])

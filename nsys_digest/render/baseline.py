@@ -31,10 +31,9 @@ def listing_report(listing: Listing, folder: str) -> Report:
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    span = entry.digest.gpu_activity_span_ns
     return (
         f"{entry.saved_at[:19]}Z".replace("T", " "),
-        "-" if span is None else duration(span),
+        duration(entry.digest.gpu_activity_span_ns),
         (entry.commit or "-")[:12],
         entry.gpu or "-",
         entry.digest.file,

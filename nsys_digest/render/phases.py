@@ -56,17 +56,13 @@ def _row(times: PhaseTimes) -> tuple[str, ...]:
     ratio = times.difference_ratio
     return (
         duration(times.log_ns),
-        _time(times.range_ns),
-        _time(times.difference_ns),
+        duration(times.range_ns),
+        duration(times.difference_ns),
         "-" if ratio is None else f"{100 * ratio:+.2f} %",
         "-" if times.range_count is None else f"{times.range_count:,}",
-        _time(times.gpu_busy_ns),
-        _time(times.gpu_launched_ns),
-        _time(times.gpu_idle_ns),
+        duration(times.gpu_busy_ns),
+        duration(times.gpu_launched_ns),
+        duration(times.gpu_idle_ns),
         times.verdict,
         times.phase,
     )
-
-
-def _time(ns: int | None) -> str:
-    return "-" if ns is None else duration(ns)

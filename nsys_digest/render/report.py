@@ -132,7 +132,7 @@ def _nvtx(digest: Digest, top: int) -> Block:
         own: tuple[str, ...] = (duration(ranges.sum_ns),)
         if ranges.detail is not None:
             detail = ranges.detail
-            times = (detail.p50_ns, detail.max_ns, detail.self_ns, detail.launched_busy_ns if gpu else None)
+            times = (detail.p50_ns, detail.max_ns, detail.self_ns, detail.launched_busy_ns)
             own = (*map(duration, times), f"{detail.launched_kernel_count:,}" if gpu else MISSING)
         share = percent(busy, ranges.union_ns)
         rows.append((duration(ranges.union_ns), duration(busy), share, f"{ranges.count:,}", *own, named(name)))

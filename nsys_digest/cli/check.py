@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
+from nsys_digest.cli.options import (
+    AllowUnlike,
+    Compact,
+    FormatChoice,
+    Output,
+    RulesFile,
+    StepName,
+    StoreFolder,
+    words_of,
+)
 from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write
 from nsys_digest.cli.sides import files_of, read_baseline, read_side
 from nsys_digest.errors import DigestError, UsageInvalid
@@ -34,13 +43,8 @@ def command(
     min_repeats: Annotated[
         int | None, typer.Option("--min-repeats", min=1, metavar="N", help="Fewest runs a side; fewer is an error.")
     ] = None,
-    allow_unlike: Annotated[
-        str | None,
-        typer.Option("--allow-unlike", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
-    ] = None,
-    steps: Annotated[
-        str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
-    ] = None,
+    allow_unlike: AllowUnlike = None,
+    steps: StepName = None,
     rules: RulesFile = None,
     format: FormatChoice = None,
     output: Output = None,
@@ -78,7 +82,7 @@ def command(
     from nsys_digest.compare.unlike import check_reasons
 
     allowed = load_policy(policy)
-    reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
+    reasons = words_of(allow_unlike)
     check_reasons(reasons)
     from nsys_digest.cli.ci import Wanted, forms_of_result, forms_of_untold
 

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
+from nsys_digest.cli.options import (
+    AllowUnlike,
+    Compact,
+    FormatChoice,
+    Output,
+    RulesFile,
+    StepName,
+    StoreFolder,
+    words_of,
+)
 from nsys_digest.cli.output import check_output, chosen_format, note, write_report
 from nsys_digest.cli.sides import files_of, read_baseline, read_side
 from nsys_digest.errors import UsageInvalid
@@ -62,13 +71,8 @@ def command(
             "--min-change", metavar="AMOUNT", help="Least change to list in text and markdown: 50us, 5%, both."
         ),
     ] = "0s",
-    allow_unlike: Annotated[
-        str | None,
-        typer.Option("--allow-unlike", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
-    ] = None,
-    steps: Annotated[
-        str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
-    ] = None,
+    allow_unlike: AllowUnlike = None,
+    steps: StepName = None,
     rules: RulesFile = None,
     compact: Compact = False,
 ) -> None:
@@ -85,7 +89,7 @@ def command(
     from nsys_digest.comparison import diff
 
     threshold = read_threshold(min_change)
-    reasons = [reason.strip() for reason in (allow_unlike or "").split(",") if reason.strip()]
+    reasons = words_of(allow_unlike)
     options = {"rules": rules, "steps": steps}
     check_reasons(reasons)
     head_side = read_side(of_head, **options)

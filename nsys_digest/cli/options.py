@@ -35,6 +35,13 @@ Output: TypeAlias = Annotated[
     ),
 ]
 Compact: TypeAlias = Annotated[bool, typer.Option("--compact", help="JSON on one line.")]
+StepName: TypeAlias = Annotated[
+    str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
+]
+AllowUnlike: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--allow-unlike", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
+]
 RulesFile: TypeAlias = Annotated[
     Path | None,
     typer.Option("--rules", metavar="FILE", readable=False, help="Kernel categories: a TOML file of your own."),
@@ -42,3 +49,8 @@ RulesFile: TypeAlias = Annotated[
 StoreFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--store", metavar="DIR", help="Folder of baselines. Default: .nsys-digest/baselines.")
 ]
+
+
+def words_of(text: str | None) -> list[str]:
+    """Return the words of an option that takes several, set apart by commas."""
+    return [word.strip() for word in (text or "").split(",") if word.strip()]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nsys_digest.cli.memory import give_back_freed_memory
-from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, Trace
+from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StepName, Trace, words_of
 from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.errors import UsageInvalid
@@ -26,7 +26,7 @@ def chosen_sections(names: str) -> list[str] | None:
     """Read the value of ``--sections``: None stands for all."""
     if names in {"all", "base"}:
         return None if names == "all" else []
-    asked = [name.strip() for name in names.split(",") if name.strip()]
+    asked = words_of(names)
     if not asked:
         raise UsageInvalid("--sections names none; give all, base, or names set apart by commas")
     if {"all", "base"} & set(asked):
@@ -58,9 +58,7 @@ def command(
         typer.Option("--sections", metavar="NAMES", help="all, base (none, faster), or names set apart by commas."),
     ] = "all",
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
-    steps: Annotated[
-        str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
-    ] = None,
+    steps: StepName = None,
     rules: RulesFile = None,
     compact: Compact = False,
     threads: Annotated[

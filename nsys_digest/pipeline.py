@@ -235,7 +235,7 @@ def _classify(path: Path, rules: Rules, reader: Reader) -> RuleUse:
 
 
 def json_schema(of: str = "digest") -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a document: ``digest``, or ``diff`` for a comparison.
+    """Return the JSON Schema (draft 2020-12) of a document: ``digest``, ``diff`` or ``check``.
 
     Raises:
         UsageInvalid: there is no such document.

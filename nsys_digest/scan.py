@@ -78,6 +78,9 @@ def scan(
         size = rows(query) if detail else None
         return NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, size)
 
+    def last_ns(nvtx: NvtxCollector) -> int:
+        return max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns)
+
     gpu = GpuCollector({kind: rows(query) for kind, query in queries.items() if query} if detail else None)
     gpu_lock = threading.Lock()
     for kind, query in enumerate(queries.values()):
@@ -97,15 +100,14 @@ def scan(
     _run(source, tasks, threads, progress)
     name_count = None
     if query is not None and nvtx is not None and nvtx.ranking is not None:
-        last_ns = max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns)
-        name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names, last_ns)
+        name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names, last_ns(nvtx))
         nvtx = NvtxCollector(
             lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, rows(query) if detail else None
         )
         _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
     if nvtx is not None and nvtx.opened:
         with _sums_in_range(source, query.table if query else ""):
-            nvtx.close_open(max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns))
+            nvtx.close_open(last_ns(nvtx))
     return Scanned(gpu, api, nvtx, name_count)
 
 
@@ -180,8 +182,9 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
         state.stop.set()
     if state.errors:
         raise state.errors[0]
-    for task in tasks:
-        source.check_whole(task.query.table, task.rows_read)
+    for task, count in zip(tasks, rows, strict=True):
+        if task.rows_read != count:  # rows were deleted, or the table is damaged
+            source.check_whole(task.query.table, task.rows_read)
 
 
 class _State:

@@ -208,9 +208,7 @@ class SqliteSource:
             TraceUnreadable: the table holds another number of rows.
 
         """
-        if rows_read == self.row_count(table, exact=False)[0]:
-            return
-        there, _ = self.row_count(table, exact=True)  # rows were deleted, or the table is damaged
+        there, _ = self.row_count(table, exact=True)
         if rows_read != there:
             raise TraceUnreadable(
                 f"{self.path}: table {table} is damaged: {rows_read} of its {there} rows can be found; copy or export "

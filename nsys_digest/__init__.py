@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nsys_digest.checking import check
-    from nsys_digest.compare.verdict import CheckResult
     from nsys_digest.comparison import diff, load, load_side
     from nsys_digest.errors import (
         BaselineMissing,
@@ -43,14 +42,15 @@ if TYPE_CHECKING:
         WorkloadDevice,
         WorkloadFailed,
     )
-    from nsys_digest.model import Digest
+    from nsys_digest.gate.verdict import CheckResult
+    from nsys_digest.model.digest import Digest
     from nsys_digest.pipeline import classify, inspect, json_schema, summarize
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "CheckResult": "compare.verdict",
-    "Digest": "model",
+    "CheckResult": "gate.verdict",
+    "Digest": "model.digest",
     "check": "checking",
     "classify": "pipeline",
     "diff": "comparison",

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nsys_digest.compare.baseline import Store
-from nsys_digest.compare.gate import check_sides
-from nsys_digest.compare.policy import Policy, load_policy
-from nsys_digest.compare.side import Run, Side
-from nsys_digest.compare.verdict import CheckResult
+from nsys_digest.compare.runs import Run, Side
 from nsys_digest.comparison import load
-from nsys_digest.model import Digest
+from nsys_digest.gate.baselines import Store
+from nsys_digest.gate.checks import check_sides
+from nsys_digest.gate.policy import Policy, load_policy
+from nsys_digest.gate.verdict import CheckResult
+from nsys_digest.model.digest import Digest
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
 Runs: TypeAlias = OneRun | Sequence[OneRun] | Side

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
-from nsys_digest.compare.side import Run, Side
+from nsys_digest.compare.runs import Run, Side
 from nsys_digest.errors import DigestInvalid
-from nsys_digest.model import Digest
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.kernel_categories import load_rules
 from nsys_digest.pipeline import summarize
-from nsys_digest.rules import load_rules
 
 Runs: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Side
 """A side: one path, several of them, or what was read of them."""

@@ -12,27 +12,27 @@ from pathlib import Path
 from typing import Any, get_args
 
 from nsys_digest import __version__
-from nsys_digest.account import AccountOptions, account
-from nsys_digest.collect.nvtx import NvtxOptions
 from nsys_digest.errors import UsageInvalid
-from nsys_digest.events import order_calls
-from nsys_digest.inspection import Inspection, inspect_source
-from nsys_digest.metrics.capture import capture, rows_by_process
-from nsys_digest.metrics.gpu import gpu_time
-from nsys_digest.metrics.kernel_kinds import RuleUse, rule_use
-from nsys_digest.metrics.names import api_totals, kernel_totals
-from nsys_digest.metrics.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
-from nsys_digest.metrics.warnings import AccountLimits, warnings
-from nsys_digest.model import Digest
-from nsys_digest.rules import Rules, load_rules
-from nsys_digest.scan import Progress, Scanned, default_threads, scan, scan_kernels
-from nsys_digest.schema.capture import CaptureFacts, read_capture
-from nsys_digest.schema.tables import STRINGS, check_is_trace, missing_columns
-from nsys_digest.schema_file import DOCUMENTS, schema_text
-from nsys_digest.sections import SECTIONS
-from nsys_digest.sources.adbc import ReaderUnfitError
-from nsys_digest.sources.base import Reader, Source
-from nsys_digest.sources.sqlite import SqliteSource, open_sqlite
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.json_schema import DOCUMENTS, schema_text
+from nsys_digest.model.kernel_categories import Rules, load_rules
+from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.sections.capture import capture, rows_by_process
+from nsys_digest.sections.categories import RuleUse, rule_use
+from nsys_digest.sections.devices import gpu_time
+from nsys_digest.sections.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
+from nsys_digest.sections.registry import AccountOptions, account
+from nsys_digest.sections.totals import api_totals, kernel_totals
+from nsys_digest.sections.warnings import AccountLimits, warnings
+from nsys_digest.trace.adbc import ReaderUnfitError
+from nsys_digest.trace.collect.nvtx import NvtxOptions
+from nsys_digest.trace.inspection import Inspection, inspect_source
+from nsys_digest.trace.link import order_calls
+from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
+from nsys_digest.trace.nsys.tables import STRINGS, check_is_trace, missing_columns
+from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels
+from nsys_digest.trace.source import Reader, Source
+from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
 
 DEFAULT_TOP = 20
 DEFAULT_DISPATCH_PREFIX = "CG_DISPATCH"

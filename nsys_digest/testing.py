@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 from nsys_digest.checking import Runs, check
-from nsys_digest.compare.policy import Policy
-from nsys_digest.compare.verdict import CheckResult
 from nsys_digest.errors import DigestError
+from nsys_digest.gate.policy import Policy
+from nsys_digest.gate.verdict import CheckResult
 
 _WIDTH = 120
 _ROWS = 0
@@ -45,8 +45,8 @@ def assert_no_regression(
     except DigestError as error:
         raise error.with_traceback(None) from None  # what failed is in its line, not in the frames of this package
     if not result.passed:
-        from nsys_digest.render.check import check_report
         from nsys_digest.render.text import render
+        from nsys_digest.report.check import check_report
 
         raise AssertionError(render(check_report(result, _ROWS), width=_WIDTH, color=False))
     return result

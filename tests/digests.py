@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nsys_digest.compare.side import Run, Side
-from nsys_digest.model import Digest
+from nsys_digest.compare.runs import Run, Side
+from nsys_digest.model.digest import Digest
 from support import ROOT
 
 GOLDEN = ROOT / "fixtures" / "golden"

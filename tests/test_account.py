@@ -12,9 +12,9 @@ import pytest
 
 from builder import VERSIONS
 from nsys_digest import Digest, json_schema, summarize
-from nsys_digest.schema.calls import call_class
-from nsys_digest.sections import LaunchCost, Tails
-from nsys_digest.sources.base import Reader
+from nsys_digest.model.section_types import LaunchCost, Tails
+from nsys_digest.trace.nsys.calls import call_class
+from nsys_digest.trace.source import Reader
 from oracle_account import CAUSES, expected_account, random_account_trace
 from test_fixtures import REAL, SHARED, named
 
@@ -169,9 +169,9 @@ def test_fixtures(trace: Path) -> None:
 def test_random_traces(version: str, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if reader == "stdlib":  # and however few gaps, calls and operations are looked at together
         for name, size in {"idle._SLICE": 3, "launched._SLICE": 4, "launched._LONG": 1, "tails._SLICE": 2}.items():
-            monkeypatch.setattr(f"nsys_digest.metrics.{name}", size)
-        monkeypatch.setattr("nsys_digest.timeline._PART", 2)
-        monkeypatch.setattr("nsys_digest.intervals._SLICE", 2)
+            monkeypatch.setattr(f"nsys_digest.sections.{name}", size)
+        monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", 2)
+        monkeypatch.setattr("nsys_digest.algorithms.intervals._SLICE", 2)
     for seed in range(25):
         rng = random.Random(f"account {version} {seed}")
         path = random_account_trace(rng, version).write(tmp_path / f"{seed}.sqlite", shuffle=rng)

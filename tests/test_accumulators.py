@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from nsys_digest import accumulators
-from nsys_digest.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
-from nsys_digest.intervals import Int64s
+from nsys_digest.algorithms import accumulators
+from nsys_digest.algorithms.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
+from nsys_digest.algorithms.intervals import Int64s
 
 
 def ints(*values: int) -> Int64s:

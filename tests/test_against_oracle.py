@@ -10,7 +10,7 @@ import pytest
 
 from builder import VERSIONS
 from nsys_digest import Digest, summarize
-from nsys_digest.sources.base import Reader
+from nsys_digest.trace.source import Reader
 from oracle import expected, random_trace
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from builder import KERNEL, NVTX, RUNTIME, TraceBuilder
 from nsys_digest import Digest, DigestError, summarize
-from nsys_digest.sources.base import Reader
+from nsys_digest.trace.source import Reader
 from support import READERS, Ran, call, digest_json, refused, small_trace, spawn, the_line, untouched
 from test_fixtures import FIXTURES
 
@@ -553,7 +553,7 @@ def test_rows_lost_to_damage_are_never_left_out_in_silence(
     reader: Reader, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite ends a search over row ids early in a damaged table, without an error."""
-    monkeypatch.setattr("nsys_digest.scan._MIN_PART_ROWS", 500)
+    monkeypatch.setattr("nsys_digest.trace.scan._MIN_PART_ROWS", 500)
     whole = (FIXTURES / "traces" / "serve.sqlite").read_bytes()
     intact = summarize(FIXTURES / "traces" / "serve.sqlite", sections=())
     refused = 0

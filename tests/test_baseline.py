@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from digests import TRACES, document, one, placed, spans, stored
-from nsys_digest.compare.baseline import Store, gpu_of
-from nsys_digest.compare.side import Side
+from nsys_digest.compare.runs import Side
 from nsys_digest.errors import BaselineMissing, OutputFailed, UsageInvalid
+from nsys_digest.gate.baselines import Store, gpu_of
 from support import call, command, environment, snapshot, the_line
 
 SERVE = TRACES / "serve.sqlite"
@@ -168,7 +168,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from digests import spans
-from nsys_digest.compare.baseline import Store
+from nsys_digest.gate.baselines import Store
 store = Store({folder!r})
 for number in range({times}):
     {work}

@@ -12,15 +12,15 @@ import pytest
 
 import nsys_digest
 from digests import TRACES, document, one, placed, spans, stored
-from nsys_digest.compare.gate import check_sides
-from nsys_digest.compare.paths import path_text
-from nsys_digest.compare.policy import parse_policy
-from nsys_digest.compare.side import Run, Side
-from nsys_digest.compare.verdict import CheckResult, Outcome
+from nsys_digest.compare.runs import Run, Side
 from nsys_digest.errors import CapturesUnlike, MissingData, UsageInvalid
+from nsys_digest.gate.checks import check_sides
+from nsys_digest.gate.policy import parse_policy
+from nsys_digest.gate.verdict import CheckResult, Outcome
+from nsys_digest.model.json_schema import schema_text
+from nsys_digest.model.paths import path_text
 from nsys_digest.render import markdown, text
-from nsys_digest.render.check import check_report
-from nsys_digest.schema_file import schema_text
+from nsys_digest.report.check import check_report
 from support import call, the_line
 
 SPAN = ("gpu_activity_span_s",)

@@ -12,11 +12,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from digests import TRACES, document, one, placed, stored
-from nsys_digest.compare.gate import check_sides
-from nsys_digest.compare.policy import parse_policy
-from nsys_digest.compare.verdict import CheckResult
+from nsys_digest.gate.checks import check_sides
+from nsys_digest.gate.policy import parse_policy
+from nsys_digest.gate.verdict import CheckResult
 from nsys_digest.render import github, junit, markdown, sarif, text
-from nsys_digest.render.check import check_report
+from nsys_digest.report.check import check_report
 from support import call, spawn, the_line
 
 NOW = datetime(2026, 11, 30, 12, 34, 56, tzinfo=UTC)

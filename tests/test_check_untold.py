@@ -15,12 +15,12 @@ import jsonschema
 import pytest
 
 from digests import TRACES
-from nsys_digest.compare.policy import load_policy
-from nsys_digest.compare.untold import Untold, untold
 from nsys_digest.errors import CapturesUnlike
+from nsys_digest.gate.inconclusive import Untold, untold
+from nsys_digest.gate.policy import load_policy
+from nsys_digest.model.json_schema import schema_text
 from nsys_digest.render import github, junit, markdown, sarif, text
-from nsys_digest.render.untold import untold_report
-from nsys_digest.schema_file import schema_text
+from nsys_digest.report.inconclusive import untold_report
 from support import ROOT, call, command, environment, the_line
 
 GATE = ROOT / "fixtures" / "gate"

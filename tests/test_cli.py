@@ -95,7 +95,7 @@ def test_bad_usage_is_one_line(trace: Path, words: tuple[str, ...], part: str) -
 
 def test_adbc_reader_that_is_not_installed(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = call("summarize", trace).out
-    monkeypatch.setattr("nsys_digest.sources.adbc.available", lambda: False)
+    monkeypatch.setattr("nsys_digest.trace.adbc.available", lambda: False)
     line = the_line(call("summarize", "--reader", "adbc", trace), 2, "usage-invalid")
     assert line.startswith("the adbc reader is not installed here; use --reader stdlib, or: pip install ")
     assert call("summarize", trace).out == expected
@@ -113,7 +113,7 @@ def test_runs_as_a_module(trace: Path) -> None:
 def test_readers_and_threads_give_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, lazy: bool
 ) -> None:
-    monkeypatch.setattr("nsys_digest.scan._MIN_PART_ROWS", 10)
+    monkeypatch.setattr("nsys_digest.trace.scan._MIN_PART_ROWS", 10)
     builder = small_trace(version)
     builder.lazy = lazy
     for index in range(100):
@@ -133,7 +133,7 @@ def test_readers_and_threads_give_the_same_bytes(
 
 
 def test_adbc_reads_what_it_is_asked_to(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsys_digest.sources.cursor.batches", None)
+    monkeypatch.setattr("nsys_digest.trace.cursor.batches", None)
     assert call("summarize", "--reader", "adbc", trace).status == 0
     assert call("summarize", trace).status == 0
     with pytest.raises(TypeError):

@@ -16,11 +16,11 @@ import pytest
 import nsys_digest
 from builder import TraceBuilder
 from nsys_digest import Digest, diff, load
+from nsys_digest.compare.comparability import UNLIKE_CODES
 from nsys_digest.compare.diff import Diff
-from nsys_digest.compare.side import Run, Side, typical
-from nsys_digest.compare.span import paired
+from nsys_digest.compare.runs import Run, Side, typical
+from nsys_digest.compare.span_breakdown import paired
 from nsys_digest.compare.threshold import Threshold, read_threshold
-from nsys_digest.compare.unlike import UNLIKE_CODES
 from support import ROOT, call, small_trace, the_line, untouched
 
 FIXTURES = ("graph_graph", "graph_node", "mixed", "nogpu", "rank_0", "rank_1", "serve")

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from nsys_digest import diff, load, summarize
-from nsys_digest.compare.gate import check_sides
-from nsys_digest.compare.policy import load_policy, parse_policy
-from nsys_digest.compare.side import Run, Side
-from nsys_digest.compare.starter import starter_policy
+from nsys_digest.compare.runs import Run, Side
 from nsys_digest.compare.threshold import Threshold
-from nsys_digest.compare.verdict import CheckResult
-from nsys_digest.render.check import check_report, explanation
-from nsys_digest.render.diff import diff_report
-from nsys_digest.render.figure_words import figure_words
-from nsys_digest.render.spelled import spelled
+from nsys_digest.gate.checks import check_sides
+from nsys_digest.gate.init_policy import starter_policy
+from nsys_digest.gate.policy import load_policy, parse_policy
+from nsys_digest.gate.verdict import CheckResult
+from nsys_digest.report.check import check_report, explanation
+from nsys_digest.report.diff import diff_report
+from nsys_digest.report.figure_words import figure_words
+from nsys_digest.report.shell_words import spelled
 from support import ROOT, call
 
 GATE = ROOT / "fixtures" / "gate"

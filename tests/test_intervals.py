@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from nsys_digest import intervals
-from nsys_digest.intervals import Coverage, Int64s, Intervals, grouped_union, union
+from nsys_digest.algorithms import intervals
+from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, grouped_union, union
 
 
 def ints(*values: int) -> Int64s:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_digest.compare.noise import (
+from nsys_digest.gate.significance import (
     MAX_ARRANGEMENTS,
     Trial,
     can_find,

@@ -23,7 +23,7 @@ from support import call, command, environment, on_terminal, small_trace, spawn,
 STUCK = """
 import os, sys, time
 from nsys_digest.cli import main
-from nsys_digest.sources.sqlite import SqliteSource
+from nsys_digest.trace.sqlite import SqliteSource
 real = SqliteSource.batches
 def batches(self, query, part=None):
     for batch in real(self, query, part):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsys_digest.compare.figures import known_paths, select, units
-from nsys_digest.compare.paths import parse_glob, parse_path, path_text
+from nsys_digest.model.figures import known_paths, select, units
+from nsys_digest.model.paths import parse_glob, parse_path, path_text
 from support import ROOT
 
 GOLDEN = sorted((ROOT / "fixtures" / "golden").glob("*.json"))

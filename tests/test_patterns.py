@@ -14,7 +14,7 @@ import pytest
 from builder import TraceBuilder
 from nsys_digest import summarize
 from nsys_digest.workloads.patterns.expectations import differences
-from nsys_digest.workloads.patterns.ledger import Ledger, merged
+from nsys_digest.workloads.patterns.expected_counts import Ledger, merged
 from support import ROOT, call, spawn, the_line
 
 FIXTURES = ROOT / "fixtures" / "workloads"
@@ -93,7 +93,7 @@ def test_options_of_the_recorder_need_it() -> None:
 def pretended(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return hands that book as on a GPU and work on the CPU: what is booked must not depend on a GPU."""
     needs_torch()
-    from nsys_digest.workloads.patterns.hands import Hands
+    from nsys_digest.workloads.patterns.gpu_ops import Hands
 
     class Pretended(Hands):
         def __init__(self) -> None:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_digest.errors import LogInvalid
-from nsys_digest.phase_log import forms
-from nsys_digest.phase_log.reader import parse_document, parse_lines, read_log
-from nsys_digest.phase_log.records import (
+from nsys_digest.workloads.phases import forms
+from nsys_digest.workloads.phases.reader import parse_document, parse_lines, read_log
+from nsys_digest.workloads.phases.records import (
     BackwardOperator,
     BackwardProfile,
     Config,

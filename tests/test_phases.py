@@ -11,8 +11,8 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import summarize
-from nsys_digest.phase_log.reader import parse_lines
-from nsys_digest.phases import Comparison, Tolerance, compare_phases
+from nsys_digest.workloads.phases.comparison import Comparison, Tolerance, compare_phases
+from nsys_digest.workloads.phases.reader import parse_lines
 from support import call, command, environment, the_line, untouched
 
 US = 1_000

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from digests import TRACES, document, placed
-from nsys_digest.compare.figures import known_paths
-from nsys_digest.compare.gate import check_sides
 from nsys_digest.compare.named import headline
-from nsys_digest.compare.policy import (
+from nsys_digest.compare.runs import Run, Side
+from nsys_digest.errors import PolicyInvalid
+from nsys_digest.gate.checks import check_sides
+from nsys_digest.gate.init_policy import starter_policy
+from nsys_digest.gate.policy import (
     _RULE_KEYS,
     BUILT_IN,
     SECTIONS,
@@ -20,14 +22,12 @@ from nsys_digest.compare.policy import (
     load_policy,
     parse_policy,
 )
-from nsys_digest.compare.quantity import amount, share, shown, shown_allowance, shown_change, shown_limit, shown_share
-from nsys_digest.compare.side import Run, Side
-from nsys_digest.compare.slips import _HEADLINE
-from nsys_digest.compare.starter import starter_policy
-from nsys_digest.errors import PolicyInvalid
-from nsys_digest.metrics.warnings import CODES
-from nsys_digest.model import Digest
+from nsys_digest.gate.policy_mistakes import _HEADLINE
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.figures import known_paths
+from nsys_digest.model.quantity import amount, share, shown, shown_allowance, shown_change, shown_limit, shown_share
 from nsys_digest.pipeline import summarize
+from nsys_digest.sections.warnings import CODES
 from support import ROOT
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import summarize
-from nsys_digest.collect import names as names_module
-from nsys_digest.collect.nvtx import fold_name
-from nsys_digest.sources import adbc
-from nsys_digest.sources.base import Reader
+from nsys_digest.trace import adbc
+from nsys_digest.trace.collect import names as names_module
+from nsys_digest.trace.collect.nvtx import fold_name
+from nsys_digest.trace.source import Reader
 from oracle import expected
 
 

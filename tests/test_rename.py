@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from nsys_digest.compare.rename import renamed_calls, renamed_kernels
+from nsys_digest.compare.renames import renamed_calls, renamed_kernels
 
 
 def matched(vanished: dict[str, int], appeared: dict[str, int]) -> dict[str, tuple[str, str]]:

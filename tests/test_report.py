@@ -10,7 +10,7 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import summarize
-from nsys_digest.render.report import digest_report
+from nsys_digest.report.digest import digest_report
 from support import call
 from test_fixtures import TRACES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nsys_digest.errors import RulesInvalid
-from nsys_digest.rules import KINDS, OTHER, Rule, Rules, load_rules
+from nsys_digest.model.kernel_categories import KINDS, OTHER, Rule, Rules, load_rules
 from support import ROOT
 
 SHIPPED = Rules.shipped()

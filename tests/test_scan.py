@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from builder import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, VERSIONS, TraceBuilder
 from nsys_digest import TraceUnreadable, summarize
-from nsys_digest import scan as scan_module
 from nsys_digest.errors import ValueUnreadable
-from nsys_digest.sources import adbc, cursor
-from nsys_digest.sources.base import Batch, Column, Part, Query, Reader
-from nsys_digest.sources.sqlite import SqliteSource, open_sqlite
+from nsys_digest.trace import adbc, cursor
+from nsys_digest.trace import scan as scan_module
+from nsys_digest.trace.source import Batch, Column, Part, Query, Reader
+from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
 from oracle import random_trace
 from support import READERS, ROOT
 

@@ -14,10 +14,10 @@ from rich.cells import cell_len
 
 from nsys_digest import classify, inspect, summarize
 from nsys_digest.render import text
-from nsys_digest.render.blocks import NAME, Bar, Block, Column, Report, numbers
-from nsys_digest.render.report import digest_report, inspection_report
-from nsys_digest.render.rules import rules_report
 from nsys_digest.render.wrap import NAME_CELLS, shortened, wrapped
+from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, numbers
+from nsys_digest.report.categories import rules_report
+from nsys_digest.report.digest import digest_report, inspection_report
 from test_fixtures import SHARED, TRACES, named
 
 WIDTHS = (40, 60, 80, 100, 119, 120, 200)

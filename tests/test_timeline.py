@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from nsys_digest.intervals import Int64s, Intervals, intersect, subtract, union
-from nsys_digest.timeline import depths, innermost, nesting_order, parents
+from nsys_digest.algorithms.intervals import Int64s, Intervals, intersect, subtract, union
+from nsys_digest.algorithms.nesting import depths, innermost, nesting_order, parents
 
 
 def ints(*values: int) -> Int64s:
@@ -67,7 +67,7 @@ def decides(intervals: list[tuple[int, int]], tick: int) -> tuple[int, int] | No
 @pytest.mark.parametrize("part", [1, 3, 1 << 17])
 def test_innermost_against_single_nanoseconds(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few intervals are looked at together."""
-    monkeypatch.setattr("nsys_digest.timeline._PART", part)
+    monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", part)
     for seed in range(300):
         rng = random.Random(seed)
         rows = nested(rng, 0, 60, 3)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from nsys_digest import CapturesUnlike, Digest, UsageInvalid, load, load_side
-from nsys_digest.compare.side import Run, Side
-from nsys_digest.compare.unlike import UNLIKE_CODES, likeness, unknown_facts, unlike, unlike_repeats
-from nsys_digest.parts import CountTotal, Warn
+from nsys_digest.compare.comparability import UNLIKE_CODES, likeness, unknown_facts, unlike, unlike_repeats
+from nsys_digest.compare.runs import Run, Side
+from nsys_digest.model.base_types import CountTotal, Warn
 from support import ROOT
 
 

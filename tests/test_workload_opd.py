@@ -18,8 +18,8 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest.errors import CheckpointInvalid, UsageInvalid
-from nsys_digest.phase_log.reader import parse_document, parse_lines, read_log
-from nsys_digest.phase_log.records import PhaseLog
+from nsys_digest.workloads.phases.reader import parse_document, parse_lines, read_log
+from nsys_digest.workloads.phases.records import PhaseLog
 from support import Ran, call, spawn, the_line
 from test_record import install
 

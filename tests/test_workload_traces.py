@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from nsys_digest import Digest, summarize
-from nsys_digest.phase_log.reader import read_log
-from nsys_digest.phases import compare_phases
-from nsys_digest.schema.calls import GRAPH_LAUNCH_CALLS, call_name
-from nsys_digest.schema.tables import NVTX_MARKS
+from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, call_name
+from nsys_digest.trace.nsys.tables import NVTX_MARKS
+from nsys_digest.workloads.phases.comparison import compare_phases
+from nsys_digest.workloads.phases.reader import read_log
 from support import ROOT, call
 
 WORKLOADS = ROOT / "fixtures" / "workloads"

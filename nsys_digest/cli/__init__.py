@@ -13,8 +13,10 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__
-from nsys_digest.cli import baseline, check, diff, inspect, output, phases, record, rules, schema, summarize, workload
-from nsys_digest.cli.greedy import GreedyBaseline, GreedySides
+from nsys_digest.cli import baseline, check, diff, inspect, output, record, schema, summarize, workload
+from nsys_digest.cli import categories as rules
+from nsys_digest.cli import workload_phases as phases
+from nsys_digest.cli.multi_value import GreedyBaseline, GreedySides
 from nsys_digest.errors import DigestError
 
 _INTERRUPTED = 130

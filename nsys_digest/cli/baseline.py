@@ -11,10 +11,10 @@ import typer
 
 from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
 from nsys_digest.cli.output import check_output, chosen_format, note, write, write_report
-from nsys_digest.cli.sides import read_side
+from nsys_digest.cli.runs import read_side
 
 if TYPE_CHECKING:
-    from nsys_digest.compare.baseline import Listing
+    from nsys_digest.gate.baselines import Listing
 
 app = typer.Typer(
     help="Keep digests in a folder, to check later runs against.",
@@ -45,7 +45,7 @@ def save(
 
     What is kept there stays.
     """
-    from nsys_digest.compare.baseline import Store
+    from nsys_digest.gate.baselines import Store
 
     saved = Store(store).save(name, read_side(runs, steps=steps, rules=rules), commit or _commit())
     write("\n".join(map(str, saved)), None)
@@ -65,7 +65,7 @@ def update(
 
     Those of the same name on the same GPUs are dropped.
     """
-    from nsys_digest.compare.baseline import Store
+    from nsys_digest.gate.baselines import Store
 
     saved, dropped = Store(store).update(name, read_side(runs, steps=steps, rules=rules), commit or _commit(), keep)
     write("\n".join(map(str, saved)), None)
@@ -83,13 +83,13 @@ def list_entries(
 ) -> None:
     """List what is kept: by name, the oldest first."""
     chosen = chosen_format(format, output)
-    from nsys_digest.compare.baseline import Store
+    from nsys_digest.gate.baselines import Store
 
     folder = Store(store)
     check_output(output, folder.folder)
     listing = folder.entries(name)
     _tell(listing.damaged)
-    from nsys_digest.render.baseline import listing_report
+    from nsys_digest.report.baseline import listing_report
 
     write_report(
         lambda: _document(listing, compact=compact), lambda: listing_report(listing, str(folder.folder)), chosen, output
@@ -110,14 +110,14 @@ def show(
     As JSON it is a stored digest as any other.
     """
     chosen = chosen_format(format, output)
-    from nsys_digest.compare.baseline import Store
+    from nsys_digest.gate.baselines import Store
 
     folder = Store(store)
     picked = folder.pick(baseline if baseline.startswith("@") else f"@{baseline}")
     for entry in picked.entries:
         check_output(output, entry.path)
     _tell(picked.damaged)
-    from nsys_digest.render.report import digest_report
+    from nsys_digest.report.digest import digest_report
 
     digest = picked.runs[-1].digest
     write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)

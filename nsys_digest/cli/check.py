@@ -18,7 +18,7 @@ from nsys_digest.cli.options import (
     words_of,
 )
 from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write
-from nsys_digest.cli.sides import files_of, read_baseline, read_side
+from nsys_digest.cli.runs import files_of, read_baseline, read_side
 from nsys_digest.errors import DigestError, UsageInvalid
 
 _UNTOLD = {3, 4}
@@ -77,9 +77,9 @@ def command(
         _init(head, output, options)
         return
     chosen = chosen_format(format, output)
-    from nsys_digest.compare.gate import check_sides
-    from nsys_digest.compare.policy import load_policy
-    from nsys_digest.compare.unlike import check_reasons
+    from nsys_digest.compare.comparability import check_reasons
+    from nsys_digest.gate.checks import check_sides
+    from nsys_digest.gate.policy import load_policy
 
     allowed = load_policy(policy)
     reasons = words_of(allow_unlike)
@@ -96,7 +96,7 @@ def command(
     except DigestError as error:
         if error.exit_status not in _UNTOLD:
             raise
-        from nsys_digest.compare.untold import untold
+        from nsys_digest.gate.inconclusive import untold
 
         found = untold(error, [str(path) for path in head], baseline or [], allowed)
         end_with(error, try_all(wanted.writers(forms_of_untold(found, policy_file), to_stdout=False)))
@@ -110,7 +110,7 @@ def command(
 def _init(head: list[Path], output: Path | None, options: dict[str, Any]) -> None:
     if len(head) != 1:
         raise UsageInvalid(f"--init makes a policy from one run, and {len(head)} are given; give one")
-    from nsys_digest.compare.starter import starter_policy
+    from nsys_digest.gate.init_policy import starter_policy
 
     write(starter_policy(read_side(head, **options).runs[0]), output)
 

@@ -15,9 +15,9 @@ from nsys_digest.cli.output import Format, note, write, write_report
 from nsys_digest.errors import OutputFailed
 
 if TYPE_CHECKING:
-    from nsys_digest.compare.untold import Untold
-    from nsys_digest.compare.verdict import CheckResult
-    from nsys_digest.render.blocks import Report
+    from nsys_digest.gate.inconclusive import Untold
+    from nsys_digest.gate.verdict import CheckResult
+    from nsys_digest.report.blocks import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Forms:
 
 
 def forms_of_result(result: CheckResult, policy_file: str | None, top: int, again: Sequence[str]) -> Forms:
-    """Return the forms of a result; ``top`` and ``again`` as in :func:`nsys_digest.render.check.check_report`."""
+    """Return the forms of a result; ``top`` and ``again`` as in :func:`nsys_digest.report.check.check_report`."""
     from nsys_digest.render import github, junit, sarif
-    from nsys_digest.render.check import check_report
+    from nsys_digest.report.check import check_report
 
     return Forms(
         json=lambda compact: result.to_json(compact=compact),
@@ -48,7 +48,7 @@ def forms_of_result(result: CheckResult, policy_file: str | None, top: int, agai
 def forms_of_untold(found: Untold, policy_file: str | None) -> Forms:
     """Return the forms of a check that came to no result."""
     from nsys_digest.render import github, junit, sarif
-    from nsys_digest.render.untold import untold_report
+    from nsys_digest.report.inconclusive import untold_report
 
     return Forms(
         json=lambda compact: found.to_json(compact=compact),

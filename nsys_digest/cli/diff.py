@@ -18,7 +18,7 @@ from nsys_digest.cli.options import (
     words_of,
 )
 from nsys_digest.cli.output import check_output, chosen_format, note, write_report
-from nsys_digest.cli.sides import files_of, read_baseline, read_side
+from nsys_digest.cli.runs import files_of, read_baseline, read_side
 from nsys_digest.errors import UsageInvalid
 
 
@@ -84,8 +84,8 @@ def command(
     for path in (*files_of(of_base), *of_head):
         check_output(output, path)
     chosen = chosen_format(format, output)
+    from nsys_digest.compare.comparability import check_reasons
     from nsys_digest.compare.threshold import read_threshold
-    from nsys_digest.compare.unlike import check_reasons
     from nsys_digest.comparison import diff
 
     threshold = read_threshold(min_change)
@@ -97,6 +97,6 @@ def command(
     for text in notes:
         note(f"note: {text}")
     found = diff(base_side, head_side, allow_unlike=reasons, rules=rules)
-    from nsys_digest.render.diff import diff_report
+    from nsys_digest.report.diff import diff_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: diff_report(found, top, threshold), chosen, output)

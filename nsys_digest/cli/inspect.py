@@ -18,6 +18,6 @@ def command(
     from nsys_digest.pipeline import inspect
 
     found = inspect(trace)
-    from nsys_digest.render.report import inspection_report
+    from nsys_digest.report.digest import inspection_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: inspection_report(found), chosen, output)

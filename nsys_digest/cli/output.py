@@ -17,7 +17,7 @@ from nsys_digest.errors import DigestError, OutputFailed, UsageInvalid
 from nsys_digest.files import write_whole
 
 if TYPE_CHECKING:
-    from nsys_digest.render.blocks import Report
+    from nsys_digest.report.blocks import Report
 
 _PLAIN_WIDTH = 120
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH

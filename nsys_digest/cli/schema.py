@@ -24,6 +24,6 @@ def command(
     Draft 2020-12; of the digest, of a comparison, or of a check.
     """
     from nsys_digest.cli.output import write
-    from nsys_digest.schema_file import schema_text
+    from nsys_digest.model.json_schema import schema_text
 
     write(schema_text(of.value), None)

@@ -101,6 +101,6 @@ def command(
     if not quiet and not reported:
         for warn in digest.warnings:
             note(f"warning: {warn.message} [{warn.code}]")
-    from nsys_digest.render.report import digest_report
+    from nsys_digest.report.digest import digest_report
 
     write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)

@@ -216,11 +216,11 @@ def _run_recorded(context: typer.Context, name: Path, log: Path, *, step_only: b
 
 
 def _compare(log: Path, trace: Path, *, as_json: bool) -> None:
-    from nsys_digest.phase_log.reader import read_log
-    from nsys_digest.phases import compare_phases
     from nsys_digest.pipeline import summarize
     from nsys_digest.render import text
-    from nsys_digest.render.phases import phases_report, verdict
+    from nsys_digest.workloads.phases.comparison import compare_phases
+    from nsys_digest.workloads.phases.reader import read_log
+    from nsys_digest.workloads.phases.report import phases_report, verdict
 
     comparison = compare_phases(read_log(log), summarize(trace, sections=["nvtx"]), name=log.name)
     if as_json:  # standard output has the one document already

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from nsys_digest.compare.named import PARTS, Named, api, device_labels, kernels
-from nsys_digest.compare.rename import Names, renamed_calls, renamed_kernels
+from nsys_digest.compare.renames import Names, renamed_calls, renamed_kernels
 from nsys_digest.compare.tables import NO_NAMES, Figures, Pair, Table, table
-from nsys_digest.model import Digest
-from nsys_digest.rules import OTHER, Rules
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.kernel_categories import OTHER, Rules
 
 TABLES: Final = tuple(PARTS)
 """The tables of a comparison, in the order of the document."""

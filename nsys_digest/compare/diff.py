@@ -9,14 +9,14 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from nsys_digest.compare.changes import pairs, tables
+from nsys_digest.compare.comparability import Likeness, likeness
 from nsys_digest.compare.named import headline
-from nsys_digest.compare.side import Side, typical
-from nsys_digest.compare.span import Account, DeviceAccount, device_accounts, whole_account
+from nsys_digest.compare.runs import Side, typical
+from nsys_digest.compare.span_breakdown import Account, DeviceAccount, device_accounts, whole_account
 from nsys_digest.compare.tables import Json, Number, Pair, Table, key_of, value_of
-from nsys_digest.compare.unlike import Likeness, likeness
-from nsys_digest.model import Digest
-from nsys_digest.parts import Warn
-from nsys_digest.rules import Rules
+from nsys_digest.model.base_types import Warn
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.kernel_categories import Rules
 from nsys_digest.units import to_seconds
 
 DIFF_SCHEMA_VERSION: Final = "1.0"

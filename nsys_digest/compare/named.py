@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from nsys_digest.compare.span import active, paired
+from nsys_digest.compare.span_breakdown import active, paired
 from nsys_digest.compare.tables import Figures, Number
-from nsys_digest.model import Digest
-from nsys_digest.parts import KINDS
-from nsys_digest.sections import LaunchCost, Tails
+from nsys_digest.model.base_types import KINDS
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.section_types import LaunchCost, Tails
 
 Named: TypeAlias = Mapping[str, Figures]
 Labels: TypeAlias = tuple[str, ...]

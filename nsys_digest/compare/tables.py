@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from nsys_digest.compare.rename import Names
+from nsys_digest.compare.renames import Names
 from nsys_digest.units import to_seconds
 
 Number: TypeAlias = int | float

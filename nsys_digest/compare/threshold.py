@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsys_digest.compare.quantity import amount, is_share, share
 from nsys_digest.compare.tables import Pair
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.quantity import amount, is_share, share
 from nsys_digest.units import to_ns
 
 

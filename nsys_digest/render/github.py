@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from nsys_digest.compare.untold import Untold
-from nsys_digest.compare.verdict import CheckResult, Outcome
-from nsys_digest.render.check import headline
+from nsys_digest.gate.inconclusive import Untold
+from nsys_digest.gate.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import annotation, annotation_property
+from nsys_digest.report.check import headline
 
 _LEVELS: Final = {"fail": "error", "missing": "error", "noise": "warning"}
 _SHOWN: Final = 10

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from nsys_digest.compare.untold import Untold
-from nsys_digest.compare.verdict import CheckResult, Outcome
+from nsys_digest.gate.inconclusive import Untold
+from nsys_digest.gate.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import one_line
 
 _ELEMENTS = {"fail": "failure", "missing": "error", "skipped": "skipped"}

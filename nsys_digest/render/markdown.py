@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nsys_digest.render.blocks import Block, Report
 from nsys_digest.render.escape import markdown, markdown_code
+from nsys_digest.report.blocks import Block, Report
 from nsys_digest.units import MISSING
 
 

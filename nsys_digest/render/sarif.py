@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from nsys_digest.compare.untold import Untold
-from nsys_digest.compare.verdict import CheckResult, Outcome
+from nsys_digest.gate.inconclusive import Untold
+from nsys_digest.gate.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import one_line, sarif
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -9,9 +9,9 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from nsys_digest.render.blocks import Block, Column
 from nsys_digest.render.escape import one_line
 from nsys_digest.render.wrap import shortened, wrapped
+from nsys_digest.report.blocks import Block, Column
 
 INDENT: Final = "  "
 _BELOW = "      "

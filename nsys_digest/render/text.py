@@ -10,10 +10,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from nsys_digest.render.blocks import Bar, Block, Report
 from nsys_digest.render.escape import one_line
 from nsys_digest.render.table import INDENT, table
 from nsys_digest.render.wrap import shortened, wrapped
+from nsys_digest.report.blocks import Bar, Block, Report
 
 _BAR_CELLS = 40
 _LEAST_BAR_CELLS = 10

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nsys_digest.compare.noise import Trial, judge, least_p
+from nsys_digest.gate.significance import Trial, judge, least_p
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 NOISES: dict[str, Draw] = {

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from nsys_digest import summarize
-from nsys_digest.accumulators import Codes, PairCodes, StreamingUnion
-from nsys_digest.intervals import Coverage, Int64s, grouped_union, union
-from nsys_digest.sources.adbc import ArrowBatch
-from nsys_digest.sources.base import Tail
+from nsys_digest.algorithms.accumulators import Codes, PairCodes, StreamingUnion
+from nsys_digest.algorithms.intervals import Coverage, Int64s, grouped_union, union
+from nsys_digest.trace.adbc import ArrowBatch
+from nsys_digest.trace.source import Tail
 
 ROWS = 50_000
 _PACKAGES = ("numpy", "pyarrow", "adbc-driver-sqlite")

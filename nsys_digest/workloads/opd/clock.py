@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from nsys_digest.phases import STEP
 from nsys_digest.workloads.opd.model import synchronize
 from nsys_digest.workloads.opd.settings import PhaseTiming
+from nsys_digest.workloads.phases.comparison import STEP
 from nsys_digest.workloads.ranges import Marks
 from nsys_digest.workloads.requirements import need_torch
 

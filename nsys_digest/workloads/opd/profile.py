@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nsys_digest.phase_log.records import BackwardOperator, BackwardProfile
 from nsys_digest.workloads.opd.clock import Clock
 from nsys_digest.workloads.opd.operators import MERGE_GRAD, ModuleNodes, operators_of
+from nsys_digest.workloads.phases.records import BackwardOperator, BackwardProfile
 
 
 @dataclass(frozen=True, slots=True)

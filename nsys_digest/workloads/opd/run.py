@@ -9,7 +9,13 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from nsys_digest.errors import WorkloadDependency, WorkloadFailed
-from nsys_digest.phase_log.records import (
+from nsys_digest.workloads.opd.clock import HostClock, StepTimer, WaitingClock, clock_of
+from nsys_digest.workloads.opd.model import Pair, build, elements
+from nsys_digest.workloads.opd.operators import ModuleNodes
+from nsys_digest.workloads.opd.profile import BackwardProfiler, Profiled, operator_summaries
+from nsys_digest.workloads.opd.settings import Settings
+from nsys_digest.workloads.opd.step import Distillation, StepResult
+from nsys_digest.workloads.phases.records import (
     Config,
     ModelConfig,
     PhaseLog,
@@ -19,12 +25,6 @@ from nsys_digest.phase_log.records import (
     WarmupSummary,
     phase_summaries,
 )
-from nsys_digest.workloads.opd.clock import HostClock, StepTimer, WaitingClock, clock_of
-from nsys_digest.workloads.opd.model import Pair, build, elements
-from nsys_digest.workloads.opd.operators import ModuleNodes
-from nsys_digest.workloads.opd.profile import BackwardProfiler, Profiled, operator_summaries
-from nsys_digest.workloads.opd.settings import Settings
-from nsys_digest.workloads.opd.step import Distillation, StepResult
 from nsys_digest.workloads.ranges import Marks
 from nsys_digest.workloads.requirements import need_device, need_torch, need_transformers
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from nsys_digest.errors import WorkloadFailed
 from nsys_digest.workloads.patterns.cuda import Runtime, Unavailable
-from nsys_digest.workloads.patterns.hands import Hands
+from nsys_digest.workloads.patterns.gpu_ops import Hands
 
 NUMBERS = 1 << 16
 """Float32 numbers in one unit of copying: 256 KiB. Each kind of copy moves another multiple of it."""

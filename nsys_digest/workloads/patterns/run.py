@@ -10,8 +10,8 @@ from typing import Any
 
 from nsys_digest.errors import DigestError, WorkloadFailed
 from nsys_digest.workloads.patterns import program
-from nsys_digest.workloads.patterns.hands import Hands
-from nsys_digest.workloads.patterns.ledger import merged
+from nsys_digest.workloads.patterns.expected_counts import merged
+from nsys_digest.workloads.patterns.gpu_ops import Hands
 
 _PATIENCE_S = 300.0
 

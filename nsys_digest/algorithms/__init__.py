@@ -1,0 +1,1 @@
+"""Algorithms on arrays: intervals, nesting, totals; arrays in, arrays out, nothing of CUDA."""

@@ -1,0 +1,28 @@
+"""``nsys-digest rules``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, Trace
+from nsys_digest.cli.output import check_output, chosen_format, write_report
+
+
+def command(
+    trace: Trace,
+    rules: RulesFile = None,
+    format: FormatChoice = None,
+    output: Output = None,
+    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to list in text and markdown.")] = 40,
+    compact: Compact = False,
+) -> None:
+    """Show which rule took which kernel of a trace. What no rule took comes first."""
+    check_output(output, trace)
+    chosen = chosen_format(format, output)
+    from nsys_digest.pipeline import classify
+    from nsys_digest.report.categories import rules_report
+
+    found = classify(trace, rules=rules)
+    write_report(lambda: found.to_json(compact=compact), lambda: rules_report(found, top), chosen, output)

@@ -1,0 +1,209 @@
+"""The GPU span of a digest as terms that add up to it, and the change of a span as the changes of its terms.
+
+``span = busy + idle``. Busy time is the plain sum of what ran, less the time that ran beside other work and so took
+none of its own; idle time is the sum of its causes. All of it is exact, in integer nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from nsys_digest.model.base_types import Device
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.section_types import DeviceIdle
+from nsys_digest.units import to_seconds
+
+Group: TypeAlias = Literal["busy", "idle"]
+OPERATIONS: Final = {"memcpy": "copies", "memset": "sets", "graph": "graphs"}
+"""The term of each kind of operation that is no kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of both spans; ``beside`` is negative: time that did not lengthen the span."""
+
+    name: str
+    group: Group
+    base_ns: int
+    head_ns: int
+
+    @property
+    def change_ns(self) -> int:
+        """What the term adds to the change of the span."""
+        return self.head_ns - self.base_ns
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the term, times in seconds."""
+        return {
+            "name": self.name,
+            "group": self.group,
+            "base_s": to_seconds(self.base_ns),
+            "head_s": to_seconds(self.head_ns),
+            "change_s": to_seconds(self.change_ns),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Two spans and their terms, which add up to both spans, and so to the change."""
+
+    base_ns: int
+    head_ns: int
+    terms: tuple[Term, ...]
+
+    @property
+    def change_ns(self) -> int:
+        """Span of HEAD minus span of BASE."""
+        return self.head_ns - self.base_ns
+
+    @property
+    def ratio(self) -> float | None:
+        """Span of HEAD over span of BASE; None where that is 0."""
+        return self.head_ns / self.base_ns if self.base_ns else None
+
+    def change_of(self, group: Group) -> int:
+        """Return what the terms of a group add to the change."""
+        return sum(term.change_ns for term in self.terms if term.group == group)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the account, times in seconds."""
+        return {
+            "base_s": to_seconds(self.base_ns),
+            "head_s": to_seconds(self.head_ns),
+            "change_s": to_seconds(self.change_ns),
+            "ratio": self.ratio,
+            "busy_change_s": to_seconds(self.change_of("busy")),
+            "idle_change_s": to_seconds(self.change_of("idle")),
+            "terms": [term.to_dict() for term in self.terms],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAccount:
+    """The account of one device of each side."""
+
+    base_device: int
+    head_device: int
+    account: Account
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the account behind the devices."""
+        return {"base_device": self.base_device, "head_device": self.head_device} | self.account.to_dict()
+
+
+def active(digest: Digest) -> tuple[Device, ...]:
+    """Return the devices that did work, in the order of the digest."""
+    return tuple(device for device in digest.devices if device.idle_ns is not None)
+
+
+def paired(base: Digest, head: Digest) -> tuple[tuple[int, int], ...]:
+    """Pair the devices that did work: those of equal ordinal, then the rest in order; positions among ``active``.
+
+    A run on one GPU can be compared with a run on another one, as two ranks of a job can.
+    """
+    sides = [[device.device for device in active(digest)] for digest in (base, head)]
+    left = [list(range(len(side))) for side in sides]
+    pairs: list[tuple[int, int]] = []
+    for position, ordinal in enumerate(sides[0]):
+        same = next((other for other in left[1] if sides[1][other] == ordinal), None)
+        if same is not None:
+            pairs.append((position, same))
+            left[0].remove(position)
+            left[1].remove(same)
+    return tuple(sorted([*pairs, *zip(*left, strict=False)]))
+
+
+def whole_account(base: Digest, head: Digest) -> Account | None:
+    """Return the account of the spans over all devices; None where a side has no GPU activity.
+
+    Kernels are split by category. Idle time, in which no device was at work, is split by cause where one device did all
+    the work of its side; with several devices the digest has causes of each device only.
+    """
+    if base.gpu_activity_span_ns is None or head.gpu_activity_span_ns is None:
+        return None
+    if base.gpu_busy_union_ns is None or head.gpu_busy_union_ns is None:
+        return None
+    kernels = [_categories(digest) for digest in (base, head)]
+    idle = [_whole_idle(digest) for digest in (base, head)]
+    sides = []
+    for digest, categories, causes in zip((base, head), kernels, idle, strict=True):
+        parts = _busy(active(digest), None if None in kernels else categories, digest.gpu_busy_union_ns or 0)
+        sides.append(parts | _idle(None if None in idle else causes, digest.gpu_idle_within_span_ns or 0))
+    return _account(base.gpu_activity_span_ns, head.gpu_activity_span_ns, *sides)
+
+
+def device_accounts(base: Digest, head: Digest) -> tuple[DeviceAccount, ...]:
+    """Return the account of each pair of devices; kernels are one term, since categories are over all devices."""
+    found = []
+    bases, heads = active(base), active(head)
+    for ours, theirs in paired(base, head):
+        devices = bases[ours], heads[theirs]
+        idle = [_device_idle(digest, place) for digest, place in ((base, ours), (head, theirs))]
+        sides = [
+            _busy((device,), None, device.busy_ns or 0) | _idle(None if None in idle else causes, device.idle_ns or 0)
+            for device, causes in zip(devices, idle, strict=True)
+        ]
+        account = _account(devices[0].span_ns or 0, devices[1].span_ns or 0, *sides)
+        found.append(DeviceAccount(devices[0].device, devices[1].device, account))
+    return tuple(found)
+
+
+_Parts: TypeAlias = dict[tuple[str, Group], int]
+
+
+def _busy(devices: Iterable[Device], kernels: Mapping[str, int] | None, busy_ns: int) -> _Parts:
+    """Return what ran by kind, and as a negative part what of it ran beside other work."""
+    sums = {kind: sum(device.sum_ns.get(kind, 0) for device in devices) for kind in ("kernel", *OPERATIONS)}
+    by_name = (
+        {"kernels": sums["kernel"]} if kernels is None else {f"kernels {name}": ns for name, ns in kernels.items()}
+    )
+    parts: _Parts = {(name, "busy"): ns for name, ns in by_name.items()}
+    parts |= {(name, "busy"): sums[kind] for kind, name in OPERATIONS.items()}
+    return parts | {("beside", "busy"): busy_ns - sum(sums.values())}
+
+
+def _idle(causes: Mapping[str, int] | None, idle_ns: int) -> _Parts:
+    if causes is None:
+        return {("idle", "idle"): idle_ns}
+    return {(f"idle {cause}", "idle"): ns for cause, ns in causes.items()}
+
+
+def _categories(digest: Digest) -> dict[str, int] | None:
+    """Return the kernel time of each category, where they were made and add up."""
+    if digest.categories is None:
+        return None
+    sums = {name: category.sum_ns for name, category in digest.categories.items()}
+    return sums if sum(sums.values()) == sum(device.sum_ns.get("kernel", 0) for device in active(digest)) else None
+
+
+def _whole_idle(digest: Digest) -> dict[str, int] | None:
+    """Return the idle time of each cause where one device did all the work."""
+    causes = _device_idle(digest, 0) if len(active(digest)) == 1 else None
+    return causes if causes is not None and sum(causes.values()) == digest.gpu_idle_within_span_ns else None
+
+
+def _device_idle(digest: Digest, place: int) -> dict[str, int] | None:
+    """Return the idle time of each cause of a device, where it was made and adds up."""
+    accounts: tuple[DeviceIdle, ...] = digest.idle.devices if digest.idle is not None else ()
+    if len(accounts) != len(active(digest)):
+        return None
+    causes = {name: cause.ns for name, cause in accounts[place].causes.items()}
+    return causes if sum(causes.values()) == active(digest)[place].idle_ns else None
+
+
+def _account(base_ns: int, head_ns: int, base: _Parts, head: _Parts) -> Account:
+    """Order the terms by how much they moved, then by size, then by name; those that are 0 on both sides go."""
+    return Account(base_ns, head_ns, tuple(sorted(_terms(base, head), key=_order)))
+
+
+def _terms(base: _Parts, head: _Parts) -> Iterator[Term]:
+    for name, group in {**base, **head}:
+        term = Term(name, group, base.get((name, group), 0), head.get((name, group), 0))
+        if term.base_ns or term.head_ns:
+            yield term
+
+
+def _order(term: Term) -> tuple[int, int, str]:
+    return -abs(term.change_ns), -max(abs(term.base_ns), abs(term.head_ns)), term.name

@@ -1,0 +1,1 @@
+"""Holding runs to a policy: rules, significance, verdicts, baselines."""

@@ -1,0 +1,289 @@
+"""The gate: two sides and a policy in, an outcome for each figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from statistics import median
+from typing import Any, TypeAlias
+
+from nsys_digest import __version__
+from nsys_digest.compare.comparability import Difference, Likeness, likeness, unlike_repeats
+from nsys_digest.compare.devices import documents
+from nsys_digest.compare.runs import Side
+from nsys_digest.errors import CapturesUnlike, UsageInvalid
+from nsys_digest.gate.policy import Policy, Rule
+from nsys_digest.gate.presence import presence_outcome
+from nsys_digest.gate.repeats import check_repeats, distinct, noise_report
+from nsys_digest.gate.significance import Finding, Trial, can_find, exceeds, judge, shift
+from nsys_digest.gate.verdict import CheckResult, Outcome, Verdict, overall
+from nsys_digest.model.figures import lists_all, names, select
+from nsys_digest.model.paths import Path, path_text
+from nsys_digest.model.quantity import shown, shown_allowance, shown_change, shown_limit, shown_share
+
+Json: TypeAlias = dict[str, Any]
+Values: TypeAlias = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The documents of both sides; ``base`` is None without a baseline."""
+
+    head: tuple[Json, ...]
+    base: tuple[Json, ...] | None
+
+
+def check_sides(
+    head: Side,
+    base: Side | None,
+    policy: Policy,
+    *,
+    allow_unlike: Iterable[str] = (),
+    min_repeats: int | None = None,
+    notes: Sequence[str] = (),
+) -> CheckResult:
+    """Hold HEAD to a policy, against a baseline where there is one.
+
+    Raises:
+        UsageInvalid: the policy compares, and there is no baseline.
+        CapturesUnlike: the captures differ in what changes figures by itself, and that was not allowed.
+        MissingData: a side has fewer runs than asked for.
+
+    """
+    _check_baseline(policy, base)
+    head, twice = distinct(head)
+    base, twice_too = (None, ()) if base is None else distinct(base)
+    check_repeats(head, base, policy.noise.min_repeats if min_repeats is None else min_repeats)
+    found = _likeness(head, base, tuple(allow_unlike))
+    after, noted = documents(head, head.runs[0].digest)
+    before, noted_too = (None, ()) if base is None else documents(base, head.runs[0].digest)
+    sides = _Sides(after, before)
+    compared = [item for rule in policy.rules for item in _rule_outcomes(rule, sides, policy)]
+    outcomes = (
+        *_decided(compared, policy),
+        *(presence_outcome(presence, head, sides.head) for presence in policy.presences),
+    )
+    return CheckResult(
+        verdict=overall(outcomes),
+        head=tuple(run.source for run in head.runs),
+        base=() if base is None else tuple(run.source for run in base.runs),
+        policy=policy.source,
+        outcomes=outcomes,
+        noise=noise_report(outcomes, head, base, policy),
+        allowed_unlike=found.allowed,
+        unknown_unlike=found.unknown,
+        notes=(*notes, *twice, *twice_too, *noted, *noted_too),
+        tool_version=__version__,
+    )
+
+
+def _check_baseline(policy: Policy, base: Side | None) -> None:
+    needs = [rule for rule in policy.rules if rule.compares]
+    if base is None and needs:
+        raise UsageInvalid(
+            f"{policy.source} compares ({needs[0].figure.text} has max_change), and there is no baseline; give one "
+            "with --baseline, or a policy of max, min, require and forbid alone"
+        )
+
+
+def _likeness(head: Side, base: Side | None, allow: tuple[str, ...]) -> Likeness:
+    if base is not None:
+        return likeness(base, head, allow)
+    among: tuple[Difference, ...] = unlike_repeats(head, "HEAD")
+    refused = [difference for difference in among if difference.code not in allow]
+    if refused:
+        told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
+        codes = ",".join(dict.fromkeys(difference.code for difference in among))
+        raise CapturesUnlike(f"the runs are no repeats: {told}; check them all the same with --allow-unlike {codes}")
+    return Likeness(among, ())
+
+
+def _rule_outcomes(rule: Rule, sides: _Sides, policy: Policy) -> Iterator[tuple[Outcome, Trial | None]]:
+    """Yield an outcome for each figure of a rule; one with a trial is a change, still to be decided."""
+    head = [select(rule.figure, document) for document in sides.head]
+    base = None if sides.base is None else [select(rule.figure, document) for document in sides.base]
+    compared = base if rule.compares else None
+    paths: dict[Path, None] = {}
+    for found in (*(compared or ()), *head):
+        paths.update(dict.fromkeys(found))
+    if not paths:
+        yield _nothing(rule, sides), None
+    for path in paths:
+        before = None if base is None else tuple(found.get(path) for found in base)
+        after = tuple(found.get(path) for found in head)
+        if rule.absent == "zero":
+            before = None if before is None else _zeroed(before, base or (), path, sides.base or ())
+            after = _zeroed(after, head, path, sides.head)
+        yield from _figure_outcomes(rule, path, before, after, policy)
+
+
+def _zeroed(values: Values, found: Sequence[dict[Path, float | None]], path: Path, documents: Sequence[Json]) -> Values:
+    """Put zero where a run lacks the name; a null that a run has stays null, and so does what a list cut off."""
+    return tuple(
+        value if path in own or not lists_all(str(path[0]), document) else 0.0
+        for value, own, document in zip(values, found, documents, strict=True)
+    )
+
+
+def _nothing(rule: Rule, sides: _Sides) -> Outcome:
+    """Return the outcome of a rule that matched nothing."""
+    section = rule.figure.segments[0].literal
+    unmade = section is not None and any(section not in document for document in (*sides.head, *(sides.base or ())))
+    reason = f"{rule.figure.text} matches nothing"
+    if unmade:
+        hint = "steps is made by --steps" if section == "steps" else "make it with --sections all"
+        reason += f": the digests have no section {section}; {hint}"
+    elif near := _near(rule, sides):
+        reason += f"; did you mean {' or '.join(near)}?"
+    skipped = rule.absent == "skip" or (rule.absent == "zero" and not unmade and not rule.figure.literal)
+    blank = _blank(rule, rule.figure.text)
+    return replace(blank, verdict="skipped" if skipped else "missing", reason=reason)
+
+
+def _near(rule: Rule, sides: _Sides) -> list[str]:
+    """Return up to three names of the section that are spelled much like the one that is not there."""
+    first, name = rule.figure.segments[0].literal, rule.figure.segments[1:2]
+    if first is None or not name or name[0].literal is None:
+        return []
+    known = dict.fromkeys(own for document in sides.head for own in names(first, document) or ())
+    return [path_text((own,)) for own in get_close_matches(name[0].literal, known, 3)]
+
+
+def _blank(rule: Rule, figure: str) -> Outcome:
+    return Outcome("change", "pass", rule.number, rule.line, figure, rule.unit, "", "", rule.why)
+
+
+def _figure_outcomes(
+    rule: Rule, path: Path, before: Values | None, after: Values, policy: Policy
+) -> Iterator[tuple[Outcome, Trial | None]]:
+    seen = replace(
+        _blank(rule, path_text(path)),
+        base=_middle(before or ()),
+        head=_middle(after),
+        base_runs=before or (),
+        head_runs=after,
+    )
+    gaps = _gaps("HEAD", after) + (_gaps("BASE", before) if before is not None and rule.compares else [])
+    if gaps:
+        verdict: Verdict = "skipped" if rule.absent == "skip" else "missing"
+        cure = "" if rule.absent == "skip" else "; name it, or set absent to skip or zero"
+        yield replace(seen, verdict=verdict, reason=f"{seen.figure} {' and '.join(gaps)}{cure}"), None
+        return
+    if rule.compares and before is not None:
+        effect = rule.effect(policy.noise.min_effect)
+        base_values, head_values = _numbers(before), _numbers(after)
+        change = shift(base_values, head_values)
+        change = round(change, 10) if rule.unit == "s" else change
+        ratio = change / abs(seen.base) if seen.base else None
+        trial = Trial(
+            base_values, head_values, rule.bad, max(rule.relative or 0.0, effect), rule.absolute or 0.0, rule.floor
+        )
+        yield replace(seen, change=change, change_ratio=ratio, allowed=_allowed(rule, effect)), trial
+    if rule.most is not None:
+        yield _budget(replace(seen, kind="max"), rule.most), None
+    if rule.least is not None:
+        yield _budget(replace(seen, kind="min"), rule.least), None
+
+
+def _numbers(values: Values) -> tuple[float, ...]:
+    return tuple(float(value) for value in values if value is not None)
+
+
+def _middle(values: Values) -> float | None:
+    numbers = _numbers(values)
+    return float(median(numbers)) if numbers else None
+
+
+def _gaps(side: str, values: Values) -> list[str]:
+    """Say in how many runs of a side a figure has no value."""
+    missing = sum(value is None for value in values)
+    if not missing:
+        return []
+    runs = "" if len(values) == 1 else f" in {missing} of {len(values)} runs"
+    return [f"has no value{runs} of {side}" if runs else f"has no value in {side}"]
+
+
+def _allowed(rule: Rule, effect: float) -> str:
+    sign = {"up": "+", "down": "-", "either": "±"}[rule.bad]
+    relative = max(rule.relative or 0.0, effect)
+    if not relative and not rule.absolute:
+        return "none"
+    parts = [f"{sign}{100 * relative:.3g} %"] if relative else []
+    if rule.absolute is not None:
+        parts.append(f"{sign}{shown_allowance(rule.absolute, rule.unit)}")
+    return " or ".join(parts)
+
+
+def _budget(seen: Outcome, limit: float) -> Outcome:
+    """Hold the median of HEAD to a limit."""
+    assert seen.head is not None
+    assert seen.unit is not None
+    slack = 1e-9 * abs(limit)
+    over = seen.head > limit + slack if seen.kind == "max" else seen.head < limit - slack
+    sign = "at most" if seen.kind == "max" else "at least"
+    allowed = f"{sign} {shown_limit(limit, seen.unit)}"
+    reason = f"{seen.figure} is {shown(seen.head, seen.unit)}, {allowed} is allowed"
+    return replace(seen, verdict="fail" if over else "pass", allowed=allowed, reason=reason)
+
+
+def _decided(items: Sequence[tuple[Outcome, Trial | None]], policy: Policy) -> Iterator[Outcome]:
+    """Decide the changes, all together where the runs are enough for a test, and one by one where they are not."""
+    confidence = policy.noise.confidence
+    tested = [trial for _, trial in items if trial is not None and _testable(trial, confidence)]
+    findings = iter(judge(tested, confidence))
+    for outcome, trial in items:
+        if trial is None:
+            yield outcome
+        elif _testable(trial, confidence):
+            yield _tested(outcome, trial, next(findings), confidence)
+        else:
+            yield replace(outcome, verdict="fail" if exceeds(trial) else "pass", reason=_told(outcome, trial))
+
+
+def _testable(trial: Trial, confidence: float) -> bool:
+    return can_find(len(trial.base), len(trial.head), confidence, trial.bad)
+
+
+def _tested(outcome: Outcome, trial: Trial, finding: Finding, confidence: float) -> Outcome:
+    sure = finding.p_adjusted <= 1 - confidence + 1e-9
+    reason = _told(outcome, trial)
+    if finding.exceeds:
+        reason += f", p = {finding.p_adjusted:.2g}"
+    if finding.exceeds and not sure:
+        few = finding.p_least > 1 - confidence + 1e-9
+        reason += (
+            "; so many noisy figures need more repeats to find it"
+            if few
+            else "; that may be noise: record more repeats"
+        )
+    return replace(
+        outcome,
+        verdict="pass" if not finding.exceeds else "fail" if sure else "noise",
+        reason=reason,
+        interval=finding.interval,
+        p_value=finding.p_value,
+        p_adjusted=finding.p_adjusted,
+    )
+
+
+def _told(outcome: Outcome, trial: Trial) -> str:
+    """Say what changed from what to what, and what is allowed."""
+    assert outcome.unit is not None
+    if not outcome.change and outcome.base == outcome.head:
+        return f"{outcome.figure} is {shown(outcome.head, outcome.unit)}, as before"
+    change = shown_change(outcome.change, outcome.unit)
+    allowed = "none is allowed" if outcome.allowed == "none" else f"up to {outcome.allowed} is allowed"
+    if max(abs(outcome.base or 0.0), abs(outcome.head or 0.0)) < trial.floor:
+        allowed = f"nothing below {shown_limit(trial.floor, outcome.unit)} counts"
+    return f"{outcome.figure} changed by {_moved(outcome, change)}, {allowed}"
+
+
+def _moved(outcome: Outcome, change: str) -> str:
+    """Say by how much and between what; medians are told as such, since the change is not their difference."""
+    assert outcome.unit is not None
+    base, head = shown(outcome.base, outcome.unit), shown(outcome.head, outcome.unit)
+    share = [] if outcome.change_ratio is None else [shown_share(outcome.change_ratio)]
+    if len(outcome.base_runs) == len(outcome.head_runs) == 1:
+        return f"{change}{''.join(f' ({part})' for part in share)} from {base} to {head}"
+    return f"{change} ({'; '.join([*share, f'medians {base} and {head}'])})"

@@ -1,0 +1,58 @@
+"""A check that came to no result: the documents of a check still say so, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nsys_digest import __version__
+from nsys_digest.errors import DigestError
+from nsys_digest.gate.policy import Policy
+from nsys_digest.gate.verdict import CheckResult, NoiseReport
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """What there is to say: a result without outcomes, and the error that stood against more, ``code`` and all."""
+
+    result: CheckResult
+    code: str
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document of a check, with the error."""
+        return self.result.to_dict() | {"error": {"code": self.code, "message": self.message}}
+
+    def to_json(self, *, compact: bool = False) -> str:
+        """Return the document as JSON text: indented by two, or on one line."""
+        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
+
+
+def untold(error: DigestError, head: Sequence[str], base: Sequence[str], policy: Policy) -> Untold:
+    """Return what a check says that an error ended; ``head`` and ``base`` are the runs as they were given."""
+    noise = NoiseReport(
+        known=False,
+        confidence=policy.noise.confidence,
+        min_effect=policy.noise.min_effect,
+        base_runs=len(base),
+        head_runs=len(head),
+        repeats_needed=None,
+        tested=0,
+        text="no changes were compared",
+    )
+    result = CheckResult(
+        verdict="missing",
+        head=tuple(head),
+        base=tuple(base),
+        policy=policy.source,
+        outcomes=(),
+        noise=noise,
+        allowed_unlike=(),
+        unknown_unlike=(),
+        notes=(),
+        tool_version=__version__,
+    )
+    return Untold(result, error.code, str(error))

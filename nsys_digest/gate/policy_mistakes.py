@@ -1,0 +1,84 @@
+"""Slips in a policy that would let it pass for ever, and what was meant; all raise ValueError with the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from nsys_digest.model.figures import known_paths
+from nsys_digest.model.paths import Pattern, Segment
+from nsys_digest.model.quantity import amount
+from nsys_digest.sections.warnings import CODES
+
+_HEADLINE: Final[Mapping[str, str]] = {
+    "gpu_busy_ratio": "devices.*.busy_ratio",
+    "kernel_sum_s": "categories.*.sum_s",
+    "graph_count": "devices.*.count.graph",
+    "memcpy_count": "devices.*.count.memcpy",
+    "memset_count": "devices.*.count.memset",
+    "exposed_communication_s": "communication.*.exposed_s",
+    "api_count": "api.*.count",
+    "api_total_s": "api.*.total_s",
+    "dispatch_count": "dispatch.*",
+}
+"""Figures that a comparison shows first and no digest has, and the figures that they are made of."""
+_EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {"s": ("s", "ms"), "bytes": ("B", "MB"), "gbps": ("GB/s", "MB/s")}
+_BARE: Final = re.compile(r"\+?[\d.]+(?:[eE][-+]?\d+)?")
+
+
+def limit_amount(key: str, value: object, unit: str) -> float:
+    """Read an amount of a rule; text needs its unit, and a ratio lies from 0 to 1."""
+    text = value.strip() if isinstance(value, str) else ""
+    if unit in _EXAMPLES and _BARE.fullmatch(text):
+        fitting = [f"'{text}{suffix}'" for suffix in _EXAMPLES[unit]]
+        if key == "max_change":
+            fitting.append(f"'{text}%'")
+        raise ValueError(f"{key} is {value!r}, without a unit; write {', '.join(fitting[:-1])} or {fitting[-1]}")
+    found = amount(value, unit)
+    if unit == "ratio" and found > 1:
+        raise ValueError(f"{key} is {value!r}, but ratios are 0 to 1; {_as_ratio(key, found, text)}")
+    return found
+
+
+def _as_ratio(key: str, value: float, text: str) -> str:
+    """Say how a number above 1 is spelled as a ratio: 50 as half."""
+    if value > 100 or text.endswith("%"):
+        return "a half is 0.5 or '50%'"
+    if key == "max_change":
+        return f"write {value / 100:g} for {value:g} points, or '{value:g}%' for that share of the base"
+    return f"write {value / 100:g} or '{value:g}%'"
+
+
+def check_code(text: str, name: Segment) -> None:
+    """Refuse the name of a warning that no digest can have."""
+    if any(name.matches(code) for code in CODES):
+        return
+    near = get_close_matches(text.strip("*"), CODES, 1)
+    hint = f"did you mean {near[0]}?" if near else f"the codes are {', '.join(CODES)}"
+    raise ValueError(f"no warning has a code like {text}; {hint}")
+
+
+def unknown_figure(figure: Pattern) -> str:
+    """Say that no digest has a figure, and which one may be meant."""
+    known = known_paths()
+    below = [path for path in known if _begins(path, figure)]
+    if below:
+        keys = dict.fromkeys(path.split(".")[len(figure.segments)] for path in below)
+        return f"{figure.text} is no figure but holds some; go on with one of: {', '.join(keys)}"
+    near = _near(figure.text, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else "docs/policy.md lists all figures"
+    return f"there is no figure {figure.text} in a digest; {hint}"
+
+
+def _near(text: str, known: Iterable[str]) -> list[str]:
+    if text in _HEADLINE:
+        return [_HEADLINE[text]]
+    return get_close_matches(re.sub(r'"[^"]*"|\'[^\']*\'', "*", text), list(known), 3)
+
+
+def _begins(known: str, figure: Pattern) -> bool:
+    keys = known.split(".")
+    pairs = zip(keys, figure.segments, strict=False)
+    return len(keys) > len(figure.segments) and all(key == "*" or part.matches(key) for key, part in pairs)

@@ -1,0 +1,52 @@
+"""The report of the rules: which took which kernel, and what none took."""
+
+from __future__ import annotations
+
+from nsys_digest.report.blocks import NAME, Block, Column, Report, filled, more, named, numbers
+from nsys_digest.sections.categories import KernelUse, RuleUse
+from nsys_digest.units import counted, duration, percent
+
+
+def rules_report(found: RuleUse, top: int) -> Report:
+    """Arrange which rule took which kernel; what no rule took comes first."""
+    whole = sum(kernel.total_ns for kernel in found.kernels)
+    unknown = [kernel for kernel in found.kernels if kernel.rule is None]
+    known = [kernel for kernel in found.kernels if kernel.rule is not None]
+    count = sum(kernel.count for kernel in found.kernels)
+    facts = [("kernels", f"{count:,}, of {counted(len(found.kernels), 'name')}")]
+    if found.kernels:
+        unknown_ns = sum(kernel.total_ns for kernel in unknown)
+        time = f"{duration(unknown_ns)} ({percent(unknown_ns, whole)}) of kernel time"
+        facts.append(
+            ("no rule", f"{counted(len(unknown), 'name')}, {time}" if unknown else "none: a rule took every kernel")
+        )
+    blocks = (
+        Block(
+            "Kernels that no rule took, most time first",
+            (*numbers("total", "share", "count"), NAME),
+            tuple(
+                (duration(kernel.total_ns), percent(kernel.total_ns, whole), f"{kernel.count:,}", named(kernel.name))
+                for kernel in unknown[:top]
+            ),
+            more(len(unknown) - top),
+        ),
+        Block(
+            "Kernels by rule, most time first",
+            (*numbers("total"), Column("category", "label"), Column("rule", "label"), NAME),
+            tuple(
+                (duration(kernel.total_ns), _category(kernel), kernel.rule or "", named(kernel.name))
+                for kernel in known[:top]
+            ),
+            more(len(known) - top),
+        ),
+        Block(
+            "Patterns of these rules",
+            (Column("rule", "label"), Column("pattern", "text")),
+            tuple(dict.fromkeys((kernel.rule or "", kernel.pattern or "") for kernel in known[:top])),
+        ),
+    )
+    return Report(found.file, tuple(facts), (), filled(blocks), (), "")
+
+
+def _category(kernel: KernelUse) -> str:
+    return "/".join(filter(None, (kernel.category, kernel.kind)))

@@ -1,0 +1,255 @@
+"""The blocks of the report that explain: idle by cause, launches, kernels by kind, memory, dispatch, steady state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.section_types import DispatchStep, Idle, LaunchCost, Steps, Tails
+from nsys_digest.report.blocks import NAME, Block, Column, more, named, numbers
+from nsys_digest.units import MISSING, counted, duration, instant, percent, size
+
+_WORDS = {
+    "queued": "launched, waiting to start",
+    "launch_call": "in a launch call",
+    "sync": "in a synchronise or blocking copy",
+    "memory_call": "allocating, freeing, mapping",
+    "module_call": "loading or looking up code",
+    "other_call": "in another CUDA call",
+    "host": "host code, in no CUDA call",
+    "unattributed": "the trace does not say",
+}
+
+
+def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
+    """Yield the blocks of the sections that the digest has."""
+    if digest.idle is not None:
+        yield from _idle(digest, top)
+    if digest.steps is not None:
+        yield from _steps(digest.steps)
+    if digest.launch is not None:
+        yield _launch(digest, top)
+    if digest.categories is not None:
+        yield _categories(digest)
+    if digest.communication is not None:
+        yield _communication(digest)
+    if digest.memory is not None:
+        yield _memory(digest)
+    if digest.dispatch_steps is not None:
+        yield _dispatch(digest, top)
+
+
+def _idle(digest: Digest, top: int) -> Iterator[Block]:
+    assert digest.idle is not None
+    columns = (*numbers("device", "idle", "share", "gaps", "longest"), Column("cause", "text"))
+    yield Block(
+        "Why the GPU was idle: what the thread that ended each gap was doing",
+        columns,
+        tuple(
+            (
+                str(device.device),
+                duration(cause.ns),
+                percent(cause.ns, device.idle_ns),
+                f"{cause.gaps:,}",
+                duration(cause.longest_ns),
+                f"{name}: {_WORDS[name]}",
+            )
+            for device in digest.idle.devices
+            for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].ns)
+            if cause.ns
+        ),
+    )
+    yield _host(digest.idle, top)
+    yield _gaps(digest.idle, top)
+
+
+def _host(idle: Idle, top: int) -> Block:
+    rows = [
+        (str(device.device), duration(ns), percent(ns, device.idle_ns), named(name))
+        for device in idle.devices
+        for name, ns in list(device.host_by_nvtx_ns.items())[:top]
+    ]
+    rest = sum(len(device.host_by_nvtx_ns) for device in idle.devices) - len(rows)
+    columns = (*numbers("device", "idle", "share of idle"), NAME)
+    return Block("Idle in host code, by innermost NVTX range, most first", columns, tuple(rows), more(rest))
+
+
+def _gaps(idle: Idle, top: int) -> Block:
+    columns = (
+        *numbers("device", "start", "length"),
+        Column("mostly", "label"),
+        Column("before → after", "name"),
+        Column("NVTX", "name"),
+    )
+    rows = tuple(
+        (
+            str(gap.device),
+            instant(gap.start_ns),
+            duration(gap.length_ns),
+            max(gap.causes_ns, key=lambda cause: gap.causes_ns[cause]),
+            f"{named(gap.before)} → {named(gap.after)}",
+            " / ".join(map(named, gap.nvtx)) or MISSING,
+        )
+        for gap in idle.longest[:top]
+    )
+    notes = (more(len(idle.longest) - len(rows)), "starts are on the trace's own clock")
+    return Block("Longest gaps", columns, rows, "; ".join(filter(None, notes)))
+
+
+def _launch(digest: Digest, top: int) -> Block:
+    assert digest.launch is not None
+    costs: list[tuple[str, LaunchCost]] = list(digest.launch.by_api.items())
+    columns = ("launches", "call p50", "p99", "queue p50", "p99", "latency p50", "p99")
+    rows = tuple(
+        (
+            f"{cost.api.count:,}",
+            *(duration(ns) for of in (cost.api, cost.queue_delay, cost.latency) for ns in (of.p50_ns, of.p99_ns)),
+            named(name),
+        )
+        for name, cost in costs[:top]
+    )
+    unmatched = digest.launch.unmatched_kernel_count
+    early = digest.launch.kernels.started_before_return_count + digest.launch.graphs.started_before_return_count
+    notes = (
+        more(len(costs) - len(rows)),
+        "call is the time in the call; queue from its return, latency from its start, to the start of the work",
+        f"{early:,} began before their call returned, which the queue leaves out" if early else "",
+        f"{counted(unmatched, 'kernel')} without a launch call in the trace" if unmatched else "",
+    )
+    return Block(
+        "Launches, most first",
+        (*numbers(*columns), NAME),
+        rows,
+        "; ".join(filter(None, notes)),
+    )
+
+
+def _categories(digest: Digest) -> Block:
+    assert digest.categories is not None
+    whole = sum(category.sum_ns for category in digest.categories.values())
+    rows = tuple(
+        (
+            duration(category.sum_ns),
+            percent(category.sum_ns, whole),
+            duration(category.union_ns),
+            f"{category.count:,}",
+            name,
+        )
+        for name, category in digest.categories.items()
+    )
+    return Block("Kernel time by category", (*numbers("sum", "share", "union", "count"), NAME), rows)
+
+
+def _communication(digest: Digest) -> Block:
+    assert digest.communication is not None
+    rows = tuple(
+        (
+            str(device.device),
+            duration(device.total_ns),
+            duration(device.overlapped_ns),
+            duration(device.exposed_ns),
+            percent(device.exposed_ns, device.total_ns),
+            ", ".join(f"{kind} {duration(total.ns)} in {total.count:,}" for kind, total in device.by_kind.items()),
+        )
+        for device in digest.communication
+        if device.total_ns
+    )
+    columns = (*numbers("device", "total", "hidden", "exposed", "share exposed"), Column("by kind", "text"))
+    return Block("Communication against compute", columns, rows)
+
+
+def _memory(digest: Digest) -> Block:
+    assert digest.memory is not None
+    rows = [
+        (
+            f"{row.count:,}",
+            size(row.bytes),
+            duration(row.ns),
+            *(MISSING if value is None else f"{value:.2f}" for value in (row.gbps.p50, row.gbps.max)),
+            f"{row.direction}, {row.source_kind or 'unknown'} to {row.destination_kind or 'unknown'}",
+        )
+        for row in digest.memory.copies
+    ]
+    sets = digest.memory.sets
+    if sets.count:
+        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.ns), MISSING, MISSING, "set"))
+    hidden = digest.memory.overlapped_with_kernels_ns
+    note = f"{duration(hidden)} of the copies ran beside kernels of the same device" if digest.memory.copies else ""
+    columns = (*numbers("count", "bytes", "time", "GB/s p50", "max"), Column("copies and sets", "text"))
+    return Block("Memory", columns, tuple(rows), note)
+
+
+def _dispatch(digest: Digest, top: int) -> Block:
+    assert digest.dispatch_steps is not None
+    steps = _longest(digest.dispatch_steps, top)
+    rows = tuple(
+        (
+            step.mode or MISSING,
+            "all" if step.padded is None else f"{step.padded:,}",
+            f"{step.steps:,}",
+            MISSING if step.actual is None else f"{step.actual:,}",
+            MISSING if step.padding_ratio is None else f"{100 * step.padding_ratio:.1f} %",
+            duration(step.wall.p50_ns),
+            duration(step.wall.p99_ns),
+            duration(step.gpu_busy_ns),
+            duration(step.gpu_launched_ns),
+            f"{step.graph_launch_count:,}",
+        )
+        for step in steps
+    )
+    columns = ("padded", "steps", "actual", "padding", "wall p50", "p99", "GPU busy", "launched", "graphs")
+    note = more(len(digest.dispatch_steps) - len(rows))
+    which = ", those of most wall time" if note else ""
+    title = f"Dispatch steps, each to the next mark of its thread{which}"
+    return Block(title, (Column("mode", "label"), *numbers(*columns)), rows, note)
+
+
+def _longest(steps: Sequence[DispatchStep], top: int) -> list[DispatchStep]:
+    """Return the steps of most wall time, in their own order."""
+    ranked = sorted(range(len(steps)), key=lambda index: -steps[index].wall.total_ns)
+    return [steps[index] for index in sorted(ranked[:top])]
+
+
+def _three(tails: Tails) -> str:
+    return ", ".join(map(duration, (tails.p50_ns, tails.p95_ns, tails.max_ns)))
+
+
+def _steps(steps: Steps) -> Iterator[Block]:
+    first = steps.first
+    busy = (steps.busy_ratio.p50, steps.busy_ratio.min)
+    rows = [("steps", _how_many(steps)), ("first, wall", duration(first.wall_ns) if first else MISSING)]
+    if steps.wall.count:
+        rows.append(("wall p50, p95, max", _three(steps.wall)))
+    if steps.wall.count and steps.idle is not None:
+        rows += [
+            ("idle p50, p95, max", _three(steps.idle)),
+            ("busy p50, min", ", ".join(MISSING if value is None else f"{100 * value:.1f} %" for value in busy)),
+        ]
+        if steps.exposed_communication is not None:
+            exposed = steps.exposed_communication
+            rows.append(("exposed communication p50, max", f"{duration(exposed.p50_ns)}, {duration(exposed.max_ns)}"))
+    yield Block(f"Steady state: {steps.name}", (Column("figure", "text"), Column("value", "text")), tuple(rows))
+    yield Block(
+        "Slowest steps",
+        (*numbers("start", "wall", "GPU busy", "idle"), Column("idle causes", "text")),
+        tuple(
+            (
+                instant(step.start_ns),
+                duration(step.wall_ns),
+                duration(step.gpu_busy_ns),
+                duration(step.gpu_idle_ns),
+                ", ".join(
+                    f"{cause} {duration(ns)}"
+                    for cause, ns in sorted(step.idle_causes_ns.items(), key=lambda item: -item[1])
+                )
+                or MISSING,
+            )
+            for step in steps.slowest
+        ),
+    )
+
+
+def _how_many(steps: Steps) -> str:
+    if not steps.wall.count:
+        return f"{steps.count:,}: the first is set apart, and no other is left to measure"
+    return f"{steps.count:,}: the first is set apart, the figures are of the other {steps.wall.count:,}"

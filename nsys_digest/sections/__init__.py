@@ -1,0 +1,1 @@
+"""The sections of a digest, each computed from what the scan collected."""

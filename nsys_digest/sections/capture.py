@@ -1,0 +1,59 @@
+"""What the trace says of itself, with the rows of each process."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from nsys_digest.model.base_types import KINDS, Capture, Gpu, Process
+from nsys_digest.trace.collect.nvtx import NvtxOptions
+from nsys_digest.trace.nsys.capture import CaptureFacts
+from nsys_digest.trace.nsys.tables import known_process_of, process_of
+from nsys_digest.trace.scan import Scanned
+
+ROW_KINDS = (*KINDS, "api", "nvtx")
+
+
+def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
+    """Return the rows of each kind by globalPid; NVTX counts ranges."""
+    rows: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    gpu = scanned.gpu
+    counts = gpu.totals.count(len(gpu.groups)).tolist()
+    for (kind, place), count in zip(gpu.groups.pairs, counts, strict=True):
+        rows[gpu.stream_of(place)[0]][KINDS[kind]] += count
+    if scanned.api is not None:
+        api = scanned.api
+        counts = api.totals.count(len(api.groups)).tolist()
+        for (process, _), count in zip(api.groups.pairs, counts, strict=True):
+            rows[api.processes.values[process]]["api"] += count
+    if scanned.nvtx is not None:
+        nvtx = scanned.nvtx
+        counts = nvtx.process_rows.count(len(nvtx.processes)).tolist()
+        for process, count in zip(nvtx.processes.values, counts, strict=True):
+            rows[process]["nvtx"] += count
+    return {process: counter for process, counter in rows.items() if counter.total()}
+
+
+def capture(
+    facts: CaptureFacts, rows: dict[int, Counter[str]], options: NvtxOptions, sections: tuple[str, ...]
+) -> Capture:
+    """Put the facts and the rows of each process together; processes by pid."""
+    processes = (
+        Process(
+            pid=known_process_of(process),
+            name=facts.process_names.get(process),
+            rows={kind: counter[kind] for kind in ROW_KINDS},
+        )
+        for process, counter in sorted(rows.items(), key=lambda item: (process_of(item[0]), item[0]))
+    )
+    return Capture(
+        product=facts.product,
+        product_version=facts.product_version,
+        schema_version=facts.schema_version,
+        session_ns=facts.session_ns,
+        graph_trace_mode=facts.graph_trace_mode,
+        gpus=tuple(Gpu(gpu.ordinal, gpu.name, gpu.uuid) for gpu in facts.gpus),
+        processes=tuple(processes),
+        dispatch_prefix=options.dispatch_prefix,
+        raw_nvtx_names=options.raw_names,
+        sections=sections,
+    )

@@ -1,0 +1,154 @@
+"""Kernels by what they do: categories by rules, and communication against compute."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Intervals, empty, subtract, union, union_lengths
+from nsys_digest.model.codec import encode
+from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, Rule, Rules
+from nsys_digest.model.section_types import Category, Communication, KindTotal
+from nsys_digest.sections.totals import name_of
+from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.trace.columns import Bools, Ints
+from nsys_digest.trace.link import Operations
+from nsys_digest.trace.nsys.tables import GPU_KINDS
+
+
+def full_names(gpu: GpuCollector, strings: Mapping[int, str]) -> list[str]:
+    """Return the full name of each kernel label; the short one where the export has no other."""
+    short, full = gpu.kernel_names.values, gpu.full_names.values
+    return [strings.get(full[long]) or name_of(short[brief], strings) for brief, long in gpu.kernel_labels.pairs]
+
+
+class Classified:
+    """The kernels among the operations, each with the rule that knows its name."""
+
+    def __init__(self, operations: Operations, names: Sequence[str], rules: Rules) -> None:
+        """Classify each label once; ``names`` are the full names by label."""
+        self.rules: list[Rule | None] = [rules.classify(name) for name in names]
+        self.operations = operations
+        self.is_kernel: Bools = operations.kind == GPU_KINDS.index("kernel")
+
+    def by_name(self, names: Sequence[str]) -> tuple[list[str], Ints]:
+        """Give each label one of a few names: return these, and the index into them of each operation.
+
+        Operations that are no kernels get the index behind the last.
+        """
+        index: dict[str, int] = {}
+        of_label = np.array([index.setdefault(name, len(index)) for name in names], np.int16)
+        ids = np.full(self.is_kernel.size, len(index), np.int16)
+        ids[self.is_kernel] = of_label[self.operations.label[self.is_kernel]] if of_label.size else 0
+        return list(index), ids
+
+    def union(self, chosen: Bools) -> Intervals:
+        """Return the union of the chosen operations."""
+        return union(self.operations.start_ns[chosen], self.operations.end_ns[chosen])
+
+
+def categories(kernels: Classified) -> dict[str, Category]:
+    """Return the kernels of each category over all devices, most time first; what no rule knows is ``other``."""
+    names, category = kernels.by_name([rule.category if rule else OTHER for rule in kernels.rules])
+    start_ns, end_ns = kernels.operations.start_ns, kernels.operations.end_ns
+    counts, sums = np.bincount(category, minlength=len(names)), np.zeros(len(names) + 1, np.int64)
+    np.add.at(sums, category, np.maximum(end_ns - start_ns, 0))
+    unions = union_lengths(start_ns, end_ns, category, len(names) + 1)
+    rows = [
+        (name, Category(int(counts[index]), int(sums[index]), int(unions[index]))) for index, name in enumerate(names)
+    ]
+    return dict(sorted((row for row in rows if row[1].count), key=lambda row: (-row[1].sum_ns, row[0])))
+
+
+def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communication, ...]:
+    """Return collectives against all other kernels on each device with kernels; ``devices`` are the CUDA ordinals."""
+    kinds, kind = kernels.by_name([_kind(rule) for rule in kernels.rules])
+    operations = kernels.operations
+    found = []
+    for index, ordinal in enumerate(devices):
+        own = kernels.is_kernel & (operations.device == index)
+        if not own.any():
+            continue
+        total, bare = _collectives(kernels, own)
+        by_kind = {}
+        for number, name in enumerate(kinds):
+            chosen = own & (kind == number)
+            if name and chosen.any():
+                length_ns = np.maximum(operations.end_ns[chosen] - operations.start_ns[chosen], 0)
+                by_kind[name] = KindTotal(length_ns.size, int(length_ns.sum()))
+        ordered = dict(sorted(by_kind.items(), key=lambda row: (-row[1].ns, row[0])))
+        exposed_ns = bare.total_ns
+        found.append(Communication(ordinal, total.total_ns, total.total_ns - exposed_ns, exposed_ns, ordered))
+    return tuple(found)
+
+
+def exposed(kernels: Classified) -> Intervals:
+    """Return when a collective ran on some device and no other kernel did on that device, over all devices."""
+    devices = kernels.operations.device
+    bare = [_collectives(kernels, kernels.is_kernel & (devices == device))[1] for device in np.unique(devices).tolist()]
+    if not bare:
+        return empty()
+    return union(np.concatenate([part.start_ns for part in bare]), np.concatenate([part.end_ns for part in bare]))
+
+
+def _collectives(kernels: Classified, own: Bools) -> tuple[Intervals, Intervals]:
+    """Return the union of the collectives among a device's kernels, and the part in which no other kernel ran."""
+    of_label = np.array([bool(_kind(rule)) for rule in kernels.rules], bool)
+    collective = own.copy()
+    collective[own] = of_label[kernels.operations.label[own]]
+    total = kernels.union(collective)
+    return total, subtract(total, kernels.union(own & ~collective))
+
+
+def _kind(rule: Rule | None) -> str:
+    return (rule.kind or OTHER) if rule is not None and rule.category == COMMUNICATION else ""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """A full kernel name with its time, and the rule that took it; the last four are None where none did."""
+
+    name: str
+    count: int
+    total_ns: int
+    category: str | None
+    kind: str | None
+    rule: str | None
+    pattern: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleUse:
+    """Which rule took which kernel of a trace, most time first."""
+
+    file: str
+    kernels: tuple[KernelUse, ...]
+
+    def to_json(self, *, compact: bool = False) -> str:
+        """Return the fields as JSON text, times in seconds."""
+        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
+        return json.dumps(encode(self), ensure_ascii=False, allow_nan=False, **layout)
+
+
+def rule_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules: Rules) -> RuleUse:
+    """Return the kernels by full name with the rule that knows each; takes the operations out of the collector."""
+    assert gpu.operations is not None
+    start_ns, end_ns, _, _, label = gpu.operations.take()
+    names = full_names(gpu, strings)
+    counts, sums = np.bincount(label, minlength=len(names)), np.zeros(len(names), np.int64)
+    np.add.at(sums, label, np.maximum(end_ns - start_ns, 0))
+    totals: dict[str, list[int]] = {}
+    for name, count, total_ns in zip(names, counts.tolist(), sums.tolist(), strict=True):
+        both = totals.setdefault(name, [0, 0])
+        both[0] += count
+        both[1] += total_ns
+    uses = []
+    for name, (count, total_ns) in sorted(totals.items(), key=lambda row: (-row[1][1], row[0])):
+        rule = rules.classify(name)
+        known = (rule.category, rule.kind, rule.source, rule.pattern) if rule else (None, None, None, None)
+        uses.append(KernelUse(name, count, total_ns, *known))
+    return RuleUse(file, tuple(uses))

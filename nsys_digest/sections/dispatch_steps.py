@@ -1,0 +1,130 @@
+"""Dispatch marks as steps: what each said, and what the GPU did until the next one of the same thread."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals
+from nsys_digest.model.section_types import DispatchStep
+from nsys_digest.sections.durations import tails
+from nsys_digest.sections.launched import LaunchedWork
+from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.link import Events
+
+_NO_GRAPH = frozenset({"none", "eager", "no", "off", "false", "0"})
+
+
+def fields_of(text: str) -> dict[str, int | str]:
+    """Read the ``key=value`` fields of a mark, which colons or commas set apart; whole numbers become integers."""
+    found: dict[str, int | str] = {}
+    for part in text.replace(",", ":").split(":"):
+        key, equals, value = part.partition("=")
+        if equals and key.strip():
+            value = value.strip()
+            found[key.strip()] = int(value) if value.isascii() and value.removeprefix("-").isdigit() else value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """What lies between each mark and the next of its thread; arrays of shape (n,), 0 where there is none."""
+
+    has_next: Bools
+    wall_ns: Int64s
+    gpu_busy_ns: Int64s | None
+    gpu_launched_ns: Int64s | None
+    """None where the trace has no GPU activity, so that nobody knows."""
+    graph_launches: Int64s
+
+
+def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes:
+    """Measure every mark's step; the last mark of a thread has none."""
+    marks, calls = events.marks, events.calls
+    size = marks.start_ns.size
+    has_next = np.append(marks.thread[1:] == marks.thread[:-1], False) if size else np.zeros(0, bool)
+    until_ns = np.where(has_next, np.append(marks.start_ns[1:], 0), marks.start_ns) if size else marks.start_ns
+    first, after = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for one in np.unique(marks.thread[marks.thread < len(calls.threads)]).tolist():
+        own = marks.thread == one
+        part = calls.of_thread(one)
+        first[own] = np.searchsorted(calls.start_ns[part], marks.start_ns[own], side="left") + part.start
+        after[own] = np.searchsorted(calls.start_ns[part], until_ns[own], side="left") + part.start
+    launched = work.begun_in(marks.thread, marks.start_ns, until_ns)
+    graph_calls = np.flatnonzero(calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool))
+    known = bool(busy.start_ns.size)
+    return StepTimes(
+        has_next=has_next,
+        wall_ns=until_ns - marks.start_ns,
+        gpu_busy_ns=Coverage(busy).within(marks.start_ns, until_ns) if known else None,
+        gpu_launched_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size) if known else None,
+        graph_launches=np.searchsorted(graph_calls, after) - np.searchsorted(graph_calls, first),
+    )
+
+
+def dispatch_steps(
+    events: Events, times: StepTimes, names: Sequence[str]
+) -> tuple[tuple[DispatchStep, ...], tuple[str, ...]]:
+    """Group the steps by mode, and by mode and padded size; and tell which modes and graph launches disagree."""
+    groups: defaultdict[tuple[str | None, int | None], list[int]] = defaultdict(list)
+    fields = [fields_of(names[name]) for name in events.marks.name.tolist()]
+    for index, found in enumerate(fields):
+        mode = str(found["mode"]) if "mode" in found else None
+        padded = found.get("padded")
+        groups[mode, None].append(index)
+        if isinstance(padded, int):
+            groups[mode, padded].append(index)
+    keys = sorted(groups, key=lambda key: (key[0] is not None, key[0] or "", key[1] is not None, key[1] or 0))
+    steps = tuple(_group(mode, padded, groups[mode, padded], fields, times) for mode, padded in keys)
+    disagree = tuple(
+        line
+        for mode, padded in keys
+        if padded is None and mode is not None and (line := _disagreement(mode, groups[mode, None], times))
+    )
+    return steps, disagree
+
+
+def _group(
+    mode: str | None, padded: int | None, members: list[int], fields: list[dict[str, int | str]], times: StepTimes
+) -> DispatchStep:
+    common = {
+        key: value for key, value in fields[members[0]].items() if all(fields[m].get(key) == value for m in members)
+    }
+    actual, sizes = (_total(fields, members, key) for key in ("actual", "padded"))
+    index = np.array(members)
+    timed = index[times.has_next[index]]
+    return DispatchStep(
+        fields=common,
+        mode=mode,
+        padded=padded,
+        steps=len(members),
+        actual=actual,
+        padding_ratio=(sizes - actual) / sizes if actual is not None and sizes and 0 <= actual <= sizes else None,
+        wall=tails(times.wall_ns[timed]),
+        gpu_busy_ns=None if times.gpu_busy_ns is None else int(times.gpu_busy_ns[timed].sum()),
+        gpu_launched_ns=None if times.gpu_launched_ns is None else int(times.gpu_launched_ns[timed].sum()),
+        graph_launch_count=int(times.graph_launches[timed].sum()),
+    )
+
+
+def _total(fields: list[dict[str, int | str]], members: list[int], key: str) -> int | None:
+    """Return the sum of a field, None unless every mark has it as a number."""
+    values = [fields[member].get(key) for member in members]
+    numbers = [value for value in values if isinstance(value, int)]
+    return sum(numbers) if len(numbers) == len(values) else None
+
+
+def _disagreement(mode: str, members: list[int], times: StepTimes) -> str | None:
+    """Say how many steps of a mode launched no graph though it names one, or launched one though it names none."""
+    index = np.array(members)
+    timed = index[times.has_next[index]]
+    if mode.lower() in _NO_GRAPH:
+        wrong = int(np.count_nonzero(times.graph_launches[timed] > 0))
+        said, did = "no CUDA graph", "launched one"
+    else:
+        wrong = int(np.count_nonzero(times.graph_launches[timed] == 0))
+        said, did = "a CUDA graph", "launched none"
+    return f"{wrong:,} of {timed.size:,} steps whose mark says mode {mode}, {said}, {did}" if wrong else None

@@ -1,0 +1,48 @@
+"""What each launch cost: the call itself, and the way from it to the work."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.model.section_types import Launch, LaunchCost
+from nsys_digest.sections.durations import tails
+from nsys_digest.sections.launched import NEVER, LaunchedWork
+from nsys_digest.trace.columns import Ints
+from nsys_digest.trace.link import CLASSES, NONE, Calls, Events
+from nsys_digest.trace.nsys.calls import CallClass
+from nsys_digest.trace.nsys.tables import GPU_KINDS
+
+
+def launch(events: Events, work: LaunchedWork) -> Launch:
+    """Measure the launch calls that launched a kernel or a graph; by recorded name, most launches first."""
+    calls = events.calls
+    call, first_ns = work.first_starts()
+    group = calls.group[call]
+    counted = first_ns != NEVER
+    counted &= (calls.class_of_group == CLASSES.index(CallClass.launch))[group]
+    costs = {}
+    for name in dict.fromkeys(calls.names):
+        chosen = counted & np.array([name == other for other in calls.names])[group]
+        if chosen.any():
+            costs[name] = _cost(calls, call[chosen], first_ns[chosen])
+    graphs = counted & calls.graph_group[group]
+    kernels = counted & ~graphs
+    unmatched = (events.operations.kind == GPU_KINDS.index("kernel")) & (events.operations.call == NONE)
+    return Launch(
+        by_api=dict(sorted(costs.items(), key=lambda item: (-item[1].api.count, item[0]))),
+        kernels=_cost(calls, call[kernels], first_ns[kernels]),
+        graphs=_cost(calls, call[graphs], first_ns[graphs]),
+        unmatched_kernel_count=int(np.count_nonzero(unmatched)),
+    )
+
+
+def _cost(calls: Calls, launched: Ints, first_ns: Int64s) -> LaunchCost:
+    start_ns, end_ns = calls.start_ns[launched], calls.end_ns[launched]
+    delay_ns = first_ns - end_ns
+    return LaunchCost(
+        api=tails(end_ns - start_ns),
+        queue_delay=tails(delay_ns[delay_ns >= 0]),
+        latency=tails(first_ns - start_ns),
+        started_before_return_count=int(np.count_nonzero(delay_ns < 0)),
+    )

@@ -1,0 +1,181 @@
+"""GPU work by who launched it: the operations behind the calls of one thread in a stretch of time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Int64s, union_lengths
+from nsys_digest.algorithms.nesting import depths
+from nsys_digest.trace.columns import Ints, small_ids
+from nsys_digest.trace.link import NONE, Events
+from nsys_digest.trace.nsys.tables import GPU_KINDS
+
+_SLICE = 1 << 18
+_LONG = 1 << 8
+NEVER = np.iinfo(np.int64).max
+
+
+class Stretches(NamedTuple):
+    """Stretches ``[first, after)`` of launching calls, and which of the stretches of time asked for each belongs to."""
+
+    first: Int64s
+    after: Int64s
+    asked: Int64s
+
+
+class LaunchedWork:
+    """Calls that launched something, in lines, and their operations in the same order.
+
+    A line holds calls of one thread that do not overlap, so that both their starts and their ends are in order. A
+    thread has one line, and a further one for each level of calls that nest.
+    """
+
+    def __init__(self, events: Events) -> None:
+        """Put the launching calls in lines, and the linked operations behind them."""
+        operations, calls = events.operations, events.calls
+        linked = np.flatnonzero(operations.call != NONE)
+        launches = np.zeros(calls.start_ns.size, bool)
+        launches[operations.call[linked]] = True
+        launching = small_ids(np.flatnonzero(launches), calls.start_ns.size)
+        del launches
+        edges = np.searchsorted(launching, calls.edges)
+        self._lines: defaultdict[int, list[slice]] = defaultdict(list)
+        for thread in np.flatnonzero(np.diff(edges)).tolist():
+            part = slice(int(edges[thread]), int(edges[thread + 1]))
+            launching[part], lengths = _in_lines(launching[part], events)
+            borders = (part.start + np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))).tolist()
+            self._lines[thread] += [slice(low, high) for low, high in pairwise(borders)]
+        self._operations, self._calls, self._call = operations, calls, launching
+        place = np.zeros(calls.start_ns.size, launching.dtype)
+        place[launching] = np.arange(launching.size, dtype=launching.dtype)
+        position = place[operations.call[linked]]
+        del place
+        # by thread first: within a thread work is launched nearly in the order in which it runs
+        small = np.uint16 if len(calls.threads) < 1 << 16 else np.int64
+        thread_of = np.repeat(np.arange(len(calls.threads), dtype=small), np.diff(edges))[position]
+        behind = small_ids(np.argsort(thread_of, kind="stable"), linked.size)
+        del thread_of
+        behind = behind[np.argsort(position[behind], kind="stable")]
+        counts = np.bincount(position, minlength=launching.size)
+        self._edges = small_ids(np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))), linked.size + 1)
+        """Operations of the i-th launching call are at ``edges[i]:edges[i + 1]`` of ``_order``."""
+        self._order = small_ids(linked, operations.start_ns.size)[behind]
+        kernels = operations.kind[self._order] == GPU_KINDS.index("kernel")
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kernels, dtype=np.int64)))
+        self._kernels_before = small_ids(before, linked.size + 1)
+
+    def first_starts(self) -> tuple[Ints, Int64s]:
+        """Return the launching calls, and when the first kernel or graph of each began; ``NEVER`` without one.
+
+        Work without a known time (0 to 0, as CUPTI writes it) or with its end before its start does not count.
+        """
+        operations = self._operations
+        first_ns = np.full(self._call.size, NEVER)
+        for low in range(0, self._call.size, _SLICE):
+            high = min(low + _SLICE, self._call.size)
+            base, after = int(self._edges[low]), int(self._edges[high])
+            order = self._order[base:after]
+            start_ns, end_ns, kind = operations.start_ns[order], operations.end_ns[order], operations.kind[order]
+            work = (kind == GPU_KINDS.index("kernel")) | (kind == GPU_KINDS.index("graph"))
+            work &= (end_ns >= start_ns) & ((start_ns != 0) | (end_ns != 0))
+            start_ns[~work] = NEVER
+            first_ns[low:high] = np.minimum.reduceat(start_ns, self._edges[low:high] - base)
+        return self._call, first_ns
+
+    def within(self, thread: Ints, start_ns: Int64s, end_ns: Int64s) -> Stretches:
+        """Return the launching calls of a thread that lie wholly in ``[start, end]``."""
+        return self._stretches(thread, start_ns, end_ns, wholly=True)
+
+    def begun_in(self, thread: Ints, start_ns: Int64s, end_ns: Int64s) -> Stretches:
+        """Return the launching calls of a thread that begin in ``[start, end)``."""
+        return self._stretches(thread, start_ns, end_ns, wholly=False)
+
+    def _stretches(self, thread: Ints, start_ns: Int64s, end_ns: Int64s, *, wholly: bool) -> Stretches:
+        found: list[Stretches] = []
+        for one in np.unique(thread).tolist():
+            asked = np.flatnonzero(thread == one)
+            for line in self._lines.get(one, ()):
+                begins, ends = self._calls.start_ns[self._call[line]], self._calls.end_ns[self._call[line]]
+                first = np.searchsorted(begins, start_ns[asked], side="left") + line.start
+                if wholly:
+                    after = np.searchsorted(ends, end_ns[asked], side="right") + line.start
+                else:
+                    after = np.searchsorted(begins, end_ns[asked], side="left") + line.start
+                real = after > first
+                found.append(Stretches(first[real], after[real], asked[real]))
+        if not found:
+            return Stretches(*(np.zeros(0, np.int64) for _ in range(3)))
+        return Stretches(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def kernel_count(self, first: Ints, after: Ints) -> Int64s:
+        """Return how many kernels each stretch launched."""
+        low, high = self._edges[first], self._edges[after]
+        return (self._kernels_before[high] - self._kernels_before[low]).astype(np.int64)
+
+    def busy_by_group(self, first: Ints, after: Ints, group: Ints, groups: int) -> Int64s:
+        """Return the length of the union of the operations that each group's stretches launched.
+
+        The stretches of a group must not share a call. Groups are taken together up to a quarter of a million
+        operations at once, so that memory stays bounded but by the largest group.
+        """
+        order = np.argsort(group, kind="stable")
+        group, low = group[order], self._edges[first[order]]
+        sizes = self._edges[after[order]] - low
+        del order
+        lengths = np.zeros(groups, np.int64)
+        reached = np.cumsum(sizes, dtype=np.int64)
+        at = 0
+        while at < group.size:
+            base = int(reached[at - 1]) if at else 0
+            until = max(int(np.searchsorted(reached, base + _SLICE, side="right")), at + 1)
+            # a group is never split: its union needs all of its operations
+            until = int(np.searchsorted(group, group[until - 1], side="right"))
+            part = slice(at, until)
+            lengths += self._union_lengths(low[part], sizes[part], group[part], groups)
+            at = until
+        return lengths
+
+    def _in_order(self, low: Ints, sizes: Ints) -> Int64s:
+        """Return the operations of stretches that share none, in order of start, by which operations are numbered."""
+        behind = np.zeros(self._operations.start_ns.size, bool)
+        long = sizes > _LONG
+        for first, size in zip(low[long].tolist(), sizes[long].tolist(), strict=True):
+            behind[self._order[first : first + size]] = True
+        low, sizes = low[~long], sizes[~long]
+        for at in range(0, low.size, _SLICE // _LONG):
+            part = slice(at, at + _SLICE // _LONG)
+            behind[self._order[_consecutive(low[part], sizes[part])]] = True
+        return np.flatnonzero(behind)
+
+    def _union_lengths(self, low: Ints, sizes: Ints, group: Ints, groups: int) -> Int64s:
+        """Return the union of the operations of each group, in lengths by group."""
+        if group[0] == group[-1]:
+            operation = self._in_order(low, sizes)
+            of = np.broadcast_to(group[:1], operation.shape)
+        else:
+            operation = self._order[_consecutive(low, sizes)]
+            of = np.repeat(group, sizes)
+            by_group = np.lexsort((operation, of))
+            operation, of = operation[by_group], of[by_group]
+        return union_lengths(self._operations.start_ns, self._operations.end_ns, of, groups, operation)
+
+
+def _consecutive(low: Ints, sizes: Ints) -> Int64s:
+    """Return ``low, low + 1, …`` of each stretch, ``sizes`` numbers each, one behind the other."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    numbers: Int64s = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
+    return numbers
+
+
+def _in_lines(launching: Ints, events: Events) -> tuple[Ints, Int64s]:
+    """Return the launching calls of a thread line by line, and the length of each line."""
+    start_ns, end_ns = events.calls.start_ns[launching], events.calls.end_ns[launching]
+    if (end_ns[:-1] <= start_ns[1:]).all():
+        return launching, np.array([launching.size])
+    nesting = np.lexsort((-end_ns, start_ns))
+    depth = depths(start_ns[nesting], np.maximum(end_ns, start_ns + 1)[nesting])
+    return launching[nesting[np.argsort(depth, kind="stable")]], np.bincount(depth)

@@ -1,0 +1,198 @@
+"""The sections that look at events one by one, all from one set of linked events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Intervals
+from nsys_digest.errors import MissingData
+from nsys_digest.model.kernel_categories import Rules
+from nsys_digest.model.section_types import NvtxDetail
+from nsys_digest.sections.categories import Classified, categories, communication, exposed, full_names
+from nsys_digest.sections.devices import GpuTime
+from nsys_digest.sections.dispatch_steps import dispatch_steps, step_times
+from nsys_digest.sections.durations import api_tails, kernel_tails
+from nsys_digest.sections.idle import device_gaps, idle
+from nsys_digest.sections.launch import launch
+from nsys_digest.sections.launched import LaunchedWork
+from nsys_digest.sections.memory import memory
+from nsys_digest.sections.nvtx_detail import nvtx_detail
+from nsys_digest.sections.steps import steps
+from nsys_digest.sections.totals import name_of
+from nsys_digest.sections.warnings import AccountLimits
+from nsys_digest.trace.columns import Ints
+from nsys_digest.trace.link import NONE, Calls, Events, link
+from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS
+from nsys_digest.trace.scan import Scanned
+
+
+@dataclass(frozen=True, slots=True)
+class AccountOptions:
+    """Which sections to make, how many gaps to list, the rules for kernels, and the range that is a step."""
+
+    sections: tuple[str, ...]
+    gaps: int
+    rules: Rules
+    step: str | None
+
+    @property
+    def needs_events(self) -> bool:
+        """Whether anything must be looked at one by one."""
+        return bool(self.sections) or self.step is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The sections asked for, by the name of their field in the digest."""
+
+    sections: dict[str, Any]
+    nvtx: Mapping[str, NvtxDetail]
+    limits: AccountLimits
+
+
+def account(
+    scanned: Scanned,
+    gpu: GpuTime,
+    calls: tuple[Calls, Ints],
+    strings: Mapping[int, str],
+    idle_ns: Mapping[str, int],
+    options: AccountOptions,
+) -> Account:
+    """Make the sections; takes the events out of the collectors.
+
+    ``calls`` is what ``order_calls`` gave, ``idle_ns`` the idle time within the ranges of each name.
+
+    Raises:
+        MissingData: no range has the name of the step.
+
+    """
+    wanted = frozenset(options.sections)
+    events = link(scanned.gpu, scanned.api, scanned.nvtx, calls, gpu.device_of_place)
+    ordinals = [device.device for device in gpu.devices]
+    range_names = [] if scanned.nvtx is None else _range_names(scanned)
+    with ThreadPoolExecutor(1) as pool:  # the two take about as long, with Python's lock mostly free
+        others = pool.submit(_by_time, events, scanned, strings, ordinals, range_names, options)
+        launched = _launched(events, scanned, gpu, range_names, idle_ns, wanted)
+        made, bare = others.result()
+    made |= launched.sections
+    if options.step is not None:
+        made["steps"] = _steps(events, options.step, range_names, gpu, bare)
+    return Account(made, launched.nvtx, _limits(events, wanted, launched.disagreements))
+
+
+def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ...]) -> AccountLimits:
+    """Count what the sections that were made cannot know."""
+    kind, call = events.operations.kind, events.operations.call
+    unseen = unmatched = 0
+    if {"communication", "categories", "kernel_tails"} & wanted:
+        unseen = int(np.count_nonzero(kind == GPU_KINDS.index("graph")))
+    if {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
+        unmatched = int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE)))
+    return AccountLimits(unseen, unmatched, disagreements)
+
+
+def _by_time(
+    events: Events,
+    scanned: Scanned,
+    strings: Mapping[int, str],
+    ordinals: list[int],
+    range_names: list[str],
+    options: AccountOptions,
+) -> tuple[dict[str, Any], Intervals | None]:
+    """Make the sections that look at operations and calls in time, and find exposed communication for steps."""
+    wanted = frozenset(options.sections)
+    made: dict[str, Any] = {}
+    if "idle" in wanted:
+        namer = _OperationNames(events, scanned, strings)
+        made["idle"] = idle(events, ordinals, options.gaps, namer.name, range_names.__getitem__)
+    if "memory" in wanted:
+        made["memory"] = memory(events.operations, scanned.gpu, len(ordinals))
+    if "api_tails" in wanted:
+        made["api_tails"] = api_tails(events.calls)
+    if "kernel_tails" in wanted:
+        short = [name_of(key, strings) for key in scanned.gpu.kernel_names.values]
+        made["kernel_tails"] = kernel_tails(events.operations, scanned.gpu, short)
+    if not {"communication", "categories"} & wanted and options.step is None:
+        return made, None
+    kernels = Classified(events.operations, full_names(scanned.gpu, strings), options.rules)
+    if "communication" in wanted:
+        made["communication"] = communication(kernels, ordinals)
+    if "categories" in wanted:
+        made["categories"] = categories(kernels)
+    return made, exposed(kernels) if options.step is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Launched:
+    sections: dict[str, Any]
+    nvtx: Mapping[str, NvtxDetail]
+    disagreements: tuple[str, ...]
+
+
+def _launched(
+    events: Events,
+    scanned: Scanned,
+    gpu: GpuTime,
+    range_names: list[str],
+    idle_ns: Mapping[str, int],
+    wanted: frozenset[str],
+) -> _Launched:
+    """Make the sections that look at the work behind calls."""
+    if not {"launch", "nvtx", "dispatch_steps"} & wanted:
+        return _Launched({}, {}, ())
+    work = LaunchedWork(events)
+    made: dict[str, Any] = {}
+    details: Mapping[str, NvtxDetail] = {}
+    disagreements: tuple[str, ...] = ()
+    if "launch" in wanted:
+        made["launch"] = launch(events, work)
+    if "nvtx" in wanted and scanned.nvtx is not None:
+        scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
+        details = nvtx_detail(events, work, scopes, range_names, idle_ns if gpu.busy.start_ns.size else None)
+    if "dispatch_steps" in wanted:
+        names = scanned.nvtx.names if scanned.nvtx is not None else []
+        times = step_times(events, work, gpu.busy)
+        made["dispatch_steps"], disagreements = dispatch_steps(events, times, names)
+    return _Launched(made, details, disagreements)
+
+
+def _range_names(scanned: Scanned) -> list[str]:
+    assert scanned.nvtx is not None
+    return [scanned.nvtx.display_name(group) for group in range(len(scanned.nvtx.groups))]
+
+
+def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, bare: Intervals | None) -> Any:
+    if step not in names:
+        known = sorted(set(names))
+        close = [name for name in known if step.lower() in name.lower()]
+        hint = "the trace has no range at all"
+        if close or known:
+            shown = ", ".join((close or known)[:3]) + (" …" if len(close or known) > 3 else "")
+            hint = f"names that contain it: {shown}" if close else f"none contains it; there are {shown}"
+        raise MissingData(f"no NVTX range is named {step!r}; {hint}; give --steps the whole name, with its domain")
+    gaps = [device_gaps(events, index) for index in range(len(gpu.devices))]
+    return steps(events, step, names, gpu.busy, bare, gaps)
+
+
+class _OperationNames:
+    """What an operation is called in a list of gaps."""
+
+    def __init__(self, events: Events, scanned: Scanned, strings: Mapping[int, str]) -> None:
+        self._operations = events.operations
+        self._gpu = scanned.gpu
+        self._strings = strings
+
+    def name(self, operation: int) -> str:
+        kind = GPU_KINDS[int(self._operations.kind[operation])]
+        label = int(self._operations.label[operation])
+        if kind == "kernel":
+            short, _ = self._gpu.kernel_labels.pairs[label]
+            return name_of(self._gpu.kernel_names.values[short], self._strings)
+        if kind == "memcpy":
+            return f"[memcpy {COPY_KINDS.get(self._gpu.copy_of(label)[0], 'unknown')}]"
+        return f"[{kind}]"

@@ -1,0 +1,43 @@
+"""Totals by name: kernels and CUDA API calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from nsys_digest.model.base_types import CountTotal
+from nsys_digest.trace.collect.api import ApiCollector
+from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.trace.nsys.tables import NO_STRING
+
+
+def kernel_totals(gpu: GpuCollector, strings: Mapping[int, str]) -> tuple[tuple[str, CountTotal], ...]:
+    """Return (short name, total) of every kernel name, most total time first, then by name."""
+    length = len(gpu.kernel_names)
+    names = (name_of(key, strings) for key in gpu.kernel_names.values)
+    return _by_name(zip(names, gpu.kernels.count(length).tolist(), gpu.kernels.sum(length).tolist(), strict=True))
+
+
+def api_totals(api: ApiCollector | None, strings: Mapping[int, str]) -> dict[str, CountTotal]:
+    """Return the calls of each name, as recorded, most total time first, then by name."""
+    if api is None:
+        return {}
+    length = len(api.groups)
+    names = (name_of(api.names.values[name], strings) for _, name in api.groups.pairs)
+    return dict(_by_name(zip(names, api.totals.count(length).tolist(), api.totals.sum(length).tolist(), strict=True)))
+
+
+def name_of(key: int, strings: Mapping[int, str]) -> str:
+    """Return the text of a name id; one that the trace has no text for is spelt out."""
+    return strings.get(key, "(unnamed)" if key == NO_STRING else f"[string {key}]")
+
+
+def _by_name(rows: Iterable[tuple[str, int, int]]) -> tuple[tuple[str, CountTotal], ...]:
+    """Add up rows whose names read the same: one text can have several string ids."""
+    counts: defaultdict[str, int] = defaultdict(int)
+    sums: defaultdict[str, int] = defaultdict(int)
+    for name, count, sum_ns in rows:
+        counts[name] += count
+        sums[name] += sum_ns
+    ordered = sorted(counts, key=lambda name: (-sums[name], name))
+    return tuple((name, CountTotal(counts[name], sums[name])) for name in ordered)

@@ -1,0 +1,250 @@
+"""What limits the numbers: one line for each thing that a reader must know before believing them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from nsys_digest.model.base_types import KINDS, Warn
+from nsys_digest.sections.devices import GpuTime
+from nsys_digest.trace.collect.api import ApiCollector
+from nsys_digest.trace.collect.nvtx import OTHER_NAMES
+from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
+from nsys_digest.trace.nsys.capture import CaptureFacts
+from nsys_digest.trace.nsys.tables import NEWEST_SCHEMA, process_of
+from nsys_digest.trace.scan import Scanned
+from nsys_digest.units import counted
+
+CODES: Final[Mapping[str, str]] = {
+    "truncated-capture": "the collector says that events are missing",
+    "range-captured": "only a range of the program was captured, as was asked",
+    "collector-report": "the collector reports an error, or a driver that it does not support",
+    "graph-work-missing": "CUDA graphs were launched, but what they ran is not in the trace",
+    "no-gpu-activity": "the trace has CUDA API calls or NVTX ranges, but nothing that ran on a GPU",
+    "process-without-gpu": "a process launched work, but none of it is in the trace",
+    "open-ranges": "NVTX ranges were never ended by the program, so their length is not their own",
+    "names-capped": "there are more NVTX range names than are kept apart",
+    "skipped-intervals": "zero-length or reversed intervals count for no time",
+    "unattributed-kernels": "kernels without a launch call: the sections that explain cannot place them",
+    "graph-kernels-unseen": "CUDA graphs were traced as a whole: sections about kernels do not see inside them",
+    "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",
+    "newer-schema": "the export is newer than what this version was checked against",
+    "reduced-schema": "the export lacks columns that nsys always writes",
+    "gpu-name-guessed": "the export does not say which GPU a CUDA ordinal is",
+    "ordinal-shared": "one CUDA ordinal means different GPUs in different processes",
+    "nothing-recorded": "the trace has no GPU activity, no CUDA API call and no NVTX event",
+}
+"""Every warning code, and what it means in one line."""
+
+_TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected", re.IGNORECASE)
+_OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLimits:
+    """What the sections that explain cannot know, as far as they were made."""
+
+    unseen_graphs: int = 0
+    """Graph launches whose kernels no section can see."""
+    unmatched_kernels: int = 0
+    """Kernels without a launch call in the trace."""
+    disagreements: tuple[str, ...] = ()
+    """Where dispatch marks and graph launches disagree."""
+
+
+def warnings(
+    scanned: Scanned,
+    facts: CaptureFacts,
+    gpu: GpuTime,
+    rows: Mapping[int, Counter[str]],
+    strings: Mapping[int, str],
+    missing: Mapping[str, list[str]],
+    limits: AccountLimits,
+) -> tuple[Warn, ...]:
+    """Return the warnings, by code in the order of ``CODES``, then as found."""
+    warned = [
+        *_diagnostics(facts, any_nvtx=any(counter["nvtx"] for counter in rows.values())),
+        *_missing_gpu_work(scanned, facts, gpu, rows, strings),
+        *_odd_rows(scanned),
+        *_schema(facts, missing),
+        *_devices(gpu),
+        *_account(limits),
+    ]
+    if not any(counter.total() for counter in rows.values()):
+        warned.append(
+            Warn(
+                "nothing-recorded",
+                "No GPU activity, CUDA API call or NVTX event was recorded: profile with -t cuda,nvtx",
+            )
+        )
+    order = list(CODES)
+    return tuple(sorted(dict.fromkeys(warned), key=lambda warn: order.index(warn.code)))
+
+
+def _diagnostics(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn]:
+    """Keep what bears on CUDA and NVTX: lost events, and errors of the collector."""
+    if facts.range_begun_by:
+        yield Warn(
+            "range-captured",
+            f"A range of the program was captured, begun by {facts.range_begun_by}. What ran before and after it "
+            "is in no figure, and work that crosses its edges may be missing",
+        )
+    for diagnostic in facts.diagnostics:
+        lost = _TRUNCATED.search(diagnostic.text)
+        if lost and facts.range_begun_by:
+            continue  # nsys says so of every range, since the program goes on
+        if lost and _OF_INTEREST.search(lost["what"]):
+            said = diagnostic.text.rstrip().rstrip(".")
+            yield Warn("truncated-capture", f"The collector says: {said}. {_reach(lost['what'], any_nvtx=any_nvtx)}")
+        elif _OF_INTEREST.search(diagnostic.text) and (
+            diagnostic.severity == "error" or "not supported" in diagnostic.text
+        ):
+            yield Warn("collector-report", f"The collector reports: {diagnostic.text}")
+
+
+def _reach(lost: str, *, any_nvtx: bool) -> str:
+    """Say which figures lost events of a kind touch, and what helps."""
+    cure = "capture a shorter stretch, and let the program end on its own"
+    if "nvtx" not in lost.lower():
+        return f"Counts, sums and busy time are lower bounds: {cure}"
+    if any_nvtx:
+        return (
+            f"Counts and times of NVTX ranges and marks are lower bounds, GPU and API figures are not touched: {cure}"
+        )
+    return (
+        "The trace has no NVTX range or mark: none is missing unless the program makes some. GPU and API figures are "
+        "not touched"
+    )
+
+
+def _missing_gpu_work(
+    scanned: Scanned,
+    facts: CaptureFacts,
+    gpu: GpuTime,
+    rows: Mapping[int, Counter[str]],
+    strings: Mapping[int, str],
+) -> Iterator[Warn]:
+    any_gpu = sum(counter[kind] for counter in rows.values() for kind in KINDS)
+    if not any_gpu and any(counter["api"] for counter in rows.values()):
+        hints = [d.text for d in facts.diagnostics if "CUDA profiling might have not been started" in d.text]
+        why = f"; the collector says: {hints[0]}" if hints else ""
+        yield Warn(
+            "no-gpu-activity",
+            "CUDA API calls were recorded, but no GPU activity: busy and idle are unknown, not zero. The driver or "
+            f"permissions kept it from nsys, or the program ended before its work was flushed{why}",
+        )
+    if not any_gpu and not any(counter["api"] for counter in rows.values()) and rows:
+        yield Warn(
+            "no-gpu-activity",
+            "NVTX ranges were recorded, but no GPU activity and no CUDA API call: busy and idle are unknown, not zero. "
+            "Profile with -t cuda,nvtx a process that uses CUDA",
+        )
+    if scanned.api is None:
+        return
+    for process, (launches, graphs) in sorted(_launches(scanned.api, strings).items()):
+        counter = rows.get(process, Counter())
+        who = f"process {process_of(process)}"
+        if graphs and not counter["graph"] and not scanned.gpu.graph_nodes[process] and any_gpu:
+            yield Warn(
+                "graph-work-missing",
+                f"GPU work is missing: {who} launched {counted(graphs, 'CUDA graph')}, but the trace has neither graph "
+                "rows nor kernels of graphs, so busy time is too low and idle time too high. Profile again with "
+                "--cuda-graph-trace=graph or node",
+            )
+        elif launches and any_gpu and not any(counter[kind] for kind in KINDS):
+            yield Warn(
+                "process-without-gpu",
+                f"{who} made {counted(launches, 'launch call')}, but none of its GPU work is in the trace; a process "
+                "that forks before it starts CUDA needs --trace-fork-before-exec=true",
+            )
+
+
+def _launches(api: ApiCollector, strings: Mapping[int, str]) -> dict[int, tuple[int, int]]:
+    """Return (launch calls, of these graph launches) by globalPid."""
+    launches: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+    counts = api.totals.count(len(api.groups)).tolist()
+    for (process, name), count in zip(api.groups.pairs, counts, strict=True):
+        call = call_name(strings.get(api.names.values[name], ""))
+        if call in KERNEL_LAUNCH_CALLS or call in GRAPH_LAUNCH_CALLS:
+            launches[api.processes.values[process]][0] += count
+        if call in GRAPH_LAUNCH_CALLS:
+            launches[api.processes.values[process]][1] += count
+    return {process: (both, graphs) for process, (both, graphs) in launches.items()}
+
+
+def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
+    if scanned.nvtx is not None and scanned.nvtx.open_count:
+        yield Warn(
+            "open-ranges",
+            f"{counted(scanned.nvtx.open_count, 'NVTX range')} still open at the end of the capture; taken to end at "
+            "the last time stamp of the trace",
+        )
+    if scanned.nvtx is not None and scanned.nvtx.ended_with_session_count:
+        yield Warn(
+            "open-ranges",
+            f"{counted(scanned.nvtx.ended_with_session_count, 'NVTX range')} ended with the profiling session, to the "
+            "nanosecond: nsys ends so what the program leaves open",
+        )
+    if scanned.name_count is not None:
+        yield Warn(
+            "names-capped",
+            f"The trace has {scanned.name_count:,} NVTX range names; those with least time are one row named "
+            f"{OTHER_NAMES}. Keep more with --max-names, or put what differs into the range's payload",
+        )
+    reversed_calls = scanned.api.reversed_count if scanned.api is not None else 0
+    reversed_ranges = scanned.nvtx.reversed_count if scanned.nvtx is not None else 0
+    for count, thing, what in (
+        (scanned.gpu.skipped_count, "GPU operation", "without length (end at or before start)"),
+        (reversed_calls, "CUDA API call", "that ends before it starts"),
+        (reversed_ranges, "NVTX range", "that ends before it starts"),
+    ):
+        if count:
+            yield Warn("skipped-intervals", f"{counted(count, thing)} {what}: counted, but without any time")
+
+
+def _schema(facts: CaptureFacts, missing: Mapping[str, list[str]]) -> Iterator[Warn]:
+    version = re.match(r"(\d+)\.(\d+)", facts.schema_version or "")
+    if version and (int(version[1]), int(version[2])) > NEWEST_SCHEMA:
+        yield Warn(
+            "newer-schema",
+            f"Export schema {facts.schema_version} is newer than {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}, the newest "
+            "that this version was checked against; look for a newer nsys-digest",
+        )
+    for table, columns in missing.items():
+        yield Warn("reduced-schema", f"Table {table} lacks {', '.join(columns)}; figures that need them fall short")
+
+
+def _devices(gpu: GpuTime) -> Iterator[Warn]:
+    for ordinal in gpu.guessed:
+        yield Warn(
+            "gpu-name-guessed",
+            f"The export does not say which GPU device {ordinal} of each process is; its name is that of the GPU with "
+            "the same CUDA ordinal, which CUDA_VISIBLE_DEVICES can change",
+        )
+    for ordinal in gpu.shared:
+        yield Warn(
+            "ordinal-shared",
+            f"Device {ordinal} is a different GPU in different processes (CUDA_VISIBLE_DEVICES); each GPU is listed as "
+            "a device of its own, told apart by uuid",
+        )
+
+
+def _account(limits: AccountLimits) -> Iterator[Warn]:
+    if limits.unmatched_kernels:
+        yield Warn(
+            "unattributed-kernels",
+            f"{counted(limits.unmatched_kernels, 'kernel')} without a launch call in the trace: no launch cost, range "
+            "or cause of idle time is known for them. The capture began late, or left out the calls",
+        )
+    if limits.unseen_graphs:
+        yield Warn(
+            "graph-kernels-unseen",
+            f"{counted(limits.unseen_graphs, 'CUDA graph launch')} traced as a whole: "
+            "kernel totals, categories, communication and kernel tails do not see what ran inside. Profile with "
+            "--cuda-graph-trace=node to see it, at a cost in time",
+        )
+    for line in limits.disagreements:
+        yield Warn("dispatch-disagrees", f"{line}; a step is taken to end at the next mark of the same thread")

@@ -1,1 +1,0 @@
-"""Containers of tables that hold a trace, opened read-only."""

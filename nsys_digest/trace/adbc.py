@@ -1,0 +1,118 @@
+"""Batches through Apache Arrow's SQLite driver, below its DB-API layer: no Python object a value, no pandas.
+
+The driver guesses each column's type from the first batch and fails when a later one differs
+(github.com/apache/arrow-adbc/issues/581). Every such failure is a :class:`ReaderUnfitError`, and the caller reads the
+file again with the standard library, which then knows whether anything is really wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.trace.source import Tail
+
+BATCH_ROWS = 16_384
+_MANY_TEXTS = 256
+
+
+class ReaderUnfitError(Exception):
+    """Raised when the driver cannot read a file as it is; the standard library must."""
+
+
+def available() -> bool:
+    """Tell whether the driver and pyarrow can be imported."""
+    try:
+        import adbc_driver_manager  # noqa: F401
+        import adbc_driver_sqlite  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class ArrowBatch:
+    """One Arrow record batch, viewed without a copy."""
+
+    def __init__(self, batch: Any) -> None:
+        """Wrap a ``pyarrow.RecordBatch``."""
+        self._batch = batch
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self._batch.num_rows)
+
+    def ints(self, index: int) -> Int64s:
+        """View an int64 column; raises :class:`ReaderUnfitError` when the driver took it for another type."""
+        column = self._batch.column(index)
+        if str(column.type) != "int64" or column.null_count:
+            raise ReaderUnfitError(f"column {index} came as {column.type} with {column.null_count} nulls")
+        # not to_numpy(): that imports pandas where it is installed (github.com/apache/arrow/issues/34994)
+        return np.frombuffer(column.buffers()[1], np.int64, len(column), column.offset * 8)
+
+    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
+        """Return a text column by its distinct values."""
+        column = self._batch.column(index)
+        if str(column.type) not in ("string", "binary") or column.null_count:
+            raise ReaderUnfitError(f"column {index} came as {column.type} with {column.null_count} nulls")
+        codes, dictionary = _encoded(column)
+        if cut is None or len(dictionary) < _MANY_TEXTS or str(column.type) != "string":
+            values = _decoded(dictionary)
+            return codes, values if cut is None else [cut.off(value) for value in values]
+        # Thousands of serial numbers a batch: RE2 takes them off before any becomes a Python string.
+        from pyarrow import compute
+
+        cut_codes, dictionary = _encoded(compute.replace_substring_regex(dictionary, cut.re2, ""))
+        return cut_codes[codes], _decoded(dictionary)
+
+
+def _encoded(column: Any) -> tuple[Int64s, Any]:
+    encoded = column.dictionary_encode()
+    codes = np.frombuffer(encoded.indices.buffers()[1], np.int32, len(encoded), encoded.indices.offset * 4)
+    return codes.astype(np.int64), encoded.dictionary
+
+
+def _decoded(dictionary: Any) -> list[str]:
+    try:
+        values: list[str | bytes] = dictionary.to_pylist()
+    except UnicodeDecodeError:
+        values = dictionary.view("binary").to_pylist()
+    return [value if isinstance(value, str) else value.decode("utf-8", "replace") for value in values]
+
+
+class AdbcConnection:
+    """One connection of the driver; for one thread at a time."""
+
+    def __init__(self, uri: str) -> None:
+        """Open the database that an SQLite URI names."""
+        import adbc_driver_manager as manager
+        import adbc_driver_sqlite
+
+        self._manager = manager
+        self._database = manager.AdbcDatabase(driver=adbc_driver_sqlite._driver_path(), uri=uri)
+        self._connection = manager.AdbcConnection(self._database)
+
+    def batches(self, sql: str) -> Iterator[ArrowBatch]:
+        """Run a query and yield its rows."""
+        import pyarrow
+
+        statement = self._manager.AdbcStatement(self._connection)
+        try:
+            statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
+            statement.set_sql_query(sql)
+            stream, _ = statement.execute_query()
+            with pyarrow.RecordBatchReader.from_stream(stream) as reader:
+                for batch in reader:
+                    yield ArrowBatch(batch)
+        except (self._manager.Error, pyarrow.ArrowException, OSError) as error:
+            raise ReaderUnfitError(str(error)) from error
+        finally:
+            statement.close()
+
+    def close(self) -> None:
+        """Close the connection and its database."""
+        self._connection.close()
+        self._database.close()

@@ -1,0 +1,60 @@
+"""Columns of whole events, for the sections that look at one operation, call or range at a time."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nsys_digest.algorithms.intervals import Int64s
+
+Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+"""Ids in 2, 4 or 8 bytes each."""
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+_SIZES = (np.int16, np.int32, np.int64)
+
+
+class Columns:
+    """Columns of equal length, filled batch by batch: times in 8 bytes each, ids in as few as their values allow.
+
+    Room for all rows is made at once, so that nothing is held twice; pages are not used before they are filled.
+    """
+
+    def __init__(self, rows: int, times: int, ids: int) -> None:
+        """Make room for that many rows in so many columns, times first."""
+        self._count = 0
+        self._arrays: list[Ints] = [np.empty(rows, np.int64) for _ in range(times)]
+        self._arrays += [np.empty(rows, np.int16) for _ in range(ids)]
+
+    def add(self, *columns: Int64s) -> None:
+        """Take a batch, one array of shape (n,) a column; they are copied."""
+        after = self._count + columns[0].size
+        for index, column in enumerate(columns):
+            array = self._arrays[index]
+            dtype = _fitting(column, array.dtype)
+            if after > array.size or dtype != array.dtype:
+                roomier = np.empty(after * 3 // 2 if after > array.size else array.size, dtype)
+                roomier[: self._count] = array[: self._count]
+                self._arrays[index] = array = roomier
+            array[self._count : after] = column
+        self._count = after
+
+    def take(self) -> list[Any]:
+        """Return each column whole, shape (n,), and forget it."""
+        whole = [array[: self._count] for array in self._arrays]
+        self._arrays, self._count = [np.empty(0, array.dtype) for array in whole], 0
+        return whole
+
+
+def small_ids(values: Ints, limit: int) -> Ints:
+    """Return ids below ``limit`` in 4 bytes each where they fit."""
+    return values.astype(np.int32) if limit < 2**31 else values
+
+
+def _fitting(values: Int64s, at_least: np.dtype[np.signedinteger[Any]]) -> np.dtype[np.signedinteger[Any]]:
+    """Return the smallest type of at least that size in which all values fit."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    bits = max(high, -low - 1).bit_length() + 1
+    return next(np.dtype(size) for size in _SIZES if 8 * np.dtype(size).itemsize >= max(bits, 8 * at_least.itemsize))

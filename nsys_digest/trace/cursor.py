@@ -1,0 +1,76 @@
+"""Batches through Python's own sqlite3: no dependency, about half as fast, and exact about what is wrong."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.errors import ValueUnreadable
+from nsys_digest.trace.source import Query, Tail
+
+BATCH_ROWS = 16_384
+_INT64_END = 2.0**63
+
+
+class CursorBatch:
+    """Some rows of a cursor, column by column."""
+
+    def __init__(self, path: Path, query: Query, rows: list[tuple[Any, ...]]) -> None:
+        """Turn rows into columns; the path is for messages."""
+        self._path = path
+        self._query = query
+        self._rows = len(rows)
+        self._columns = list(zip(*rows, strict=True))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._rows
+
+    def ints(self, index: int) -> Int64s:
+        """Return an integer column; whole floats count as integers.
+
+        Raises:
+            ValueUnreadable: a value is text, a blob, a fraction or beyond 64 bits.
+
+        """
+        values = self._columns[index]
+        if not all(type(value) is int for value in values):
+            values = tuple(self._as_int(value, index) for value in values)
+        return np.array(values, np.int64)
+
+    def _as_int(self, value: object, index: int) -> int:
+        if isinstance(value, int):
+            return value
+        if isinstance(value, float) and value.is_integer() and -_INT64_END <= value < _INT64_END:
+            return int(value)
+        shown = value[:20] if isinstance(value, str | bytes) else value
+        raise ValueUnreadable(
+            f"{self._path}: column {self._query.columns[index].name} of table {self._query.table} holds {shown!r} "
+            "where an integer belongs; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+        )
+
+    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
+        """Return a text column by its distinct values."""
+        codes: dict[object, int] = {}
+        rows = [codes.setdefault(value, len(codes)) for value in self._columns[index]]
+        values = [str(value) for value in codes]
+        return np.array(rows, np.int64), values if cut is None else [cut.off(value) for value in values]
+
+
+def connect(uri: str) -> sqlite3.Connection:
+    """Open an SQLite URI; text that is not UTF-8 is decoded with replacement."""
+    connection = sqlite3.connect(uri, uri=True, timeout=0.2, check_same_thread=False)
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    return connection
+
+
+def batches(connection: sqlite3.Connection, path: Path, query: Query, sql: str) -> Iterator[CursorBatch]:
+    """Run a query on the file of that path and yield its rows."""
+    cursor = connection.execute(sql)
+    while rows := cursor.fetchmany(BATCH_ROWS):
+        yield CursorBatch(path, query, rows)

@@ -1,0 +1,1 @@
+"""The only place with the table, column and enum names of nsys."""

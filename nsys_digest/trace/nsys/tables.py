@@ -1,0 +1,227 @@
+"""The event tables of an export and how each is read.
+
+Tables are made lazily ("SQLite Export Schema Reference"), so a missing table means the same as an empty one. Columns
+come and go between versions; what a table lacks is read as its absent value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from nsys_digest.errors import NotATrace
+from nsys_digest.trace.source import Column, Query, Source
+
+STRINGS: Final = "StringIds"
+API: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
+NVTX: Final = "NVTX_EVENTS"
+DIAGNOSTICS: Final = "DIAGNOSTIC_EVENT"
+GPU_TABLES: Final[Mapping[str, str]] = {
+    "kernel": "CUPTI_ACTIVITY_KIND_KERNEL",
+    "memcpy": "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "memset": "CUPTI_ACTIVITY_KIND_MEMSET",
+    "graph": "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",  # one row a launch, in place of its kernels, in graph mode
+}
+GPU_KINDS: Final = tuple(GPU_TABLES)
+
+_FAMILY = re.compile(
+    r"^(CUPTI_ACTIVITY_KIND_|NVTX_|TARGET_INFO_|META_DATA_|EXPORT_META_DATA|ANALYSIS_|OSRT_|PROFILER_OVERHEAD|"
+    r"DIAGNOSTIC_EVENT|PROCESSES$|ProcessStreams$|ThreadNames$|ENUM_NSYS_|ENUM_CUDA_|CUDA_|SCHED_|GPU_METRICS)"
+)
+
+NEWEST_SCHEMA: Final = (3, 25)
+"""The newest export schema (major, minor) that this version was checked against: nsys 2026.2."""
+
+# ENUM_NSYS_EVENT_TYPE; the same numbers in every file that has the table (2022.4 to 2026.2).
+NVTX_PUSH_POP_RANGES: Final = (59, 70)
+NVTX_START_END_RANGES: Final = (60, 71)
+NVTX_RANGES: Final = NVTX_PUSH_POP_RANGES + NVTX_START_END_RANGES
+NVTX_MARKS: Final = (34, 65)
+NVTX_DOMAIN_CREATE: Final = 75
+
+# ENUM_NSYS_EVENT_CLASS: 0 CUDA runtime, 1 CUDA driver; 67 is a second row of a call, with its call chain.
+API_CLASSES: Final = (0, 1)
+
+SEVERITIES: Final = {2: "warning", 3: "error"}
+
+THREAD_BITS: Final = 0xFFFFFF
+"""The bits of a globalTid that name the thread; without them it is the globalPid."""
+
+OPEN: Final = -(2**63)
+"""Stands for the end of a range that was open when the collection stopped."""
+NO_STRING: Final = -1
+"""Stands for a text that is not registered."""
+
+
+def process_of(global_id: int) -> int:
+    """Return the process id in a globalPid or globalTid (bits 24 to 47; Analysis Guide, "Common SQLite Examples")."""
+    return (global_id >> 24) & 0xFFFFFF
+
+
+def known_process_of(global_id: int) -> int | None:
+    """Return the process id; None for 0, which stands for an export that does not name the process."""
+    return process_of(global_id) if global_id else None
+
+
+def check_is_trace(source: Source) -> None:
+    """Raise :class:`NotATrace` unless the tables are those of an nsys export."""
+    tables = source.tables()
+    family = [name for name in tables if _FAMILY.match(name)]
+    if STRINGS not in tables or not family:
+        shown = ", ".join(sorted(tables)[:4]) or "none"
+        raise NotATrace(
+            f"{source.path}: this is an SQLite file, but no nsys export (its tables: {shown}); make one with: "
+            "nsys export --type sqlite REPORT.nsys-rep"
+        )
+
+
+def find_table(source: Source, name: str) -> str | None:
+    """Return the table of that name, or its newest numbered form (``NAME_V2``), or None."""
+    tables = source.tables()
+    if name in tables:
+        return name
+    numbered = [table for table in tables if re.fullmatch(re.escape(name) + r"_V\d+", table)]
+    return max(numbered, key=lambda table: int(table.rpartition("_V")[2]), default=None)
+
+
+def _first_of(present: Iterable[str], names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in present), None)
+
+
+KERNEL_NAME_COLUMNS: Final = ("shortName", "demangledName", "mangledName")
+FULL_NAME_COLUMNS: Final = ("demangledName", "mangledName", "shortName")
+NO_MEMORY_KIND: Final = -1
+
+# ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND; 11 to 13 are page migrations of unified memory, which no call launches.
+COPY_KINDS: Final = {
+    1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
+    11: "UVM HtoD", 12: "UVM DtoH", 13: "UVM DtoD",
+}  # fmt: skip
+MEMORY_KINDS: Final = {
+    0: "pageable",
+    1: "pinned",
+    2: "device",
+    3: "array",
+    4: "managed",
+    5: "device static",
+    6: "managed static",
+}
+GPU_COLUMNS: Final = ("start", "end", "deviceId", "contextId", "streamId", "globalPid")
+
+
+def gpu_query(source: Source, kind: str, *, detail: bool = False) -> Query | None:
+    """Return start, end, device, context, stream, process, graph node, kernel name id; None without a table.
+
+    The graph node is 0 where there is none; the name id is ``NO_STRING`` for other kinds than kernel. With ``detail``
+    the correlation id follows (0 for none), and behind it the full name id of a kernel, or the copy kind, bytes, kind
+    of source and destination memory of a copy, or the bytes of a set.
+    """
+    table = find_table(source, GPU_TABLES[kind])
+    if table is None:
+        return None
+    name = _first_of(source.tables()[table], KERNEL_NAME_COLUMNS) if kind == "kernel" else None
+    columns: tuple[Column, ...] = (*map(Column, GPU_COLUMNS), Column("graphNodeId"), Column(name, NO_STRING))
+    if detail:
+        columns += (Column("correlationId"), *_GPU_DETAIL[kind](source.tables()[table]))
+    return Query(table, columns)
+
+
+_GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], tuple[Column, ...]]]] = {
+    "kernel": lambda present: (Column(_first_of(present, FULL_NAME_COLUMNS), NO_STRING),),
+    "memcpy": lambda _: (
+        Column("copyKind"),
+        Column("bytes"),
+        Column("srcKind", NO_MEMORY_KIND),
+        Column("dstKind", NO_MEMORY_KIND),
+    ),
+    "memset": lambda _: (Column("bytes"),),
+    "graph": lambda _: (),
+}
+
+
+def api_query(source: Source, *, detail: bool = False) -> Query | None:
+    """Return start, end, name id, event class, thread of every CUDA API call; None without a table.
+
+    With ``detail`` the correlation id follows (0 for none).
+    """
+    table = find_table(source, API)
+    if table is None:
+        return None
+    columns = (
+        Column("start"),
+        Column("end"),
+        Column("nameId", NO_STRING),
+        Column("eventClass", API_CLASSES[0]),
+        Column("globalTid"),
+    )
+    return Query(table, (*columns, Column("correlationId")) if detail else columns)
+
+
+def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
+    """Return start, end, event type, string id, domain, thread, text of every event; None without a table.
+
+    With ``detail`` the thread that ended the range follows (0 for the one that began it).
+    """
+    table = find_table(source, NVTX)
+    if table is None:
+        return None
+    columns: tuple[Column, ...] = (
+        Column("start"),
+        Column("end", OPEN),
+        Column("eventType", NVTX_PUSH_POP_RANGES[0]),
+        Column("textId", NO_STRING),
+        Column("domainId"),
+        Column("globalTid"),
+        Column("text", ""),
+    )
+    if detail:
+        columns += (Column("endGlobalTid"),)
+    return Query(table, columns)
+
+
+def event_tables(source: Source) -> list[str]:
+    """Return the tables whose rows bound the trace in time: GPU activity, API calls, NVTX events."""
+    names = (*GPU_TABLES.values(), API, NVTX)
+    return [table for name in names if (table := find_table(source, name)) is not None]
+
+
+def missing_columns(source: Source) -> dict[str, list[str]]:
+    """Return the columns that every nsys version writes and this file lacks, by table: a cut-down export."""
+    expected = {
+        **dict.fromkeys(GPU_TABLES.values(), (*GPU_COLUMNS, "correlationId")),
+        API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"),
+        NVTX: ("start", "end", "eventType", "text", "globalTid", "textId", "domainId"),
+    }
+    missing = {}
+    for name, columns in expected.items():
+        table = find_table(source, name)
+        if table is not None:
+            lacking = [column for column in columns if column not in source.tables()[table]]
+            if lacking:
+                missing[table] = lacking
+    return missing
+
+
+_MATTERS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
+    (
+        (GPU_TABLES["kernel"], GPU_TABLES["graph"]),
+        "no kernels and no CUDA graphs: nothing ran on a GPU, or the capture lost it; profile with -t cuda",
+    ),
+    ((API,), "no CUDA API calls: launches cannot be explained; profile with -t cuda"),
+    ((NVTX,), "no NVTX events: time cannot be told apart by phase; profile with -t nvtx"),
+    (("META_DATA_EXPORT", "EXPORT_META_DATA"), "no export metadata: the nsys version is unknown (about 2021 or older)"),
+    (("META_DATA_CAPTURE",), "no capture settings: the CUDA graph trace mode is unknown"),
+    (("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"), "no GPU table: devices have no name"),
+)
+
+
+def missing_tables(tables: Iterable[str], with_rows: Iterable[str]) -> list[str]:
+    """Return what an export lacks, and why it matters, one line each."""
+    present = set(with_rows)
+    missing = [why for group, why in _MATTERS if not present.intersection(group)]
+    if DIAGNOSTICS not in tables:
+        missing.append("no table of diagnostics, which nsys writes since 2024.4: lost events would go unseen")
+    elif DIAGNOSTICS not in present:
+        missing.append("the table of diagnostics is empty: lost events would go unseen")
+    return missing

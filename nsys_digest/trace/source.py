@@ -1,0 +1,106 @@
+"""What a container of tables offers: column names, batches of columns, and rows of small tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+from nsys_digest.algorithms.intervals import Int64s
+
+Reader: TypeAlias = Literal["auto", "adbc", "stdlib"]
+Part: TypeAlias = tuple[int, int] | None
+"""A range of row ids, first included, last included; None is the whole table."""
+
+Value: TypeAlias = int | float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column to read, and the value that stands for NULL and for a column that the table lacks.
+
+    The type of ``absent`` is the type of the column: int gives int64, str gives text.
+    """
+
+    name: str | None
+    absent: int | str = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Columns of one table."""
+
+    table: str
+    columns: tuple[Column, ...]
+
+
+class Tail:
+    """A pattern for the end of a text, in the syntax that Python and RE2 share, which differ on what the end is."""
+
+    def __init__(self, pattern: str) -> None:
+        """Compile the pattern, which must not match the empty text."""
+        self.re2 = pattern + "$"
+        self._python = re.compile(pattern + r"\Z")
+
+    def off(self, text: str) -> str:
+        """Return the text without what the pattern matches at its end."""
+        return self._python.sub("", text)
+
+
+class Batch(Protocol):
+    """Some rows of a query's columns."""
+
+    def __len__(self) -> int:
+        """Return the number of rows n."""
+        ...
+
+    def ints(self, index: int) -> Int64s:
+        """Return an integer column: int64, shape (n,), valid until the next batch is asked for."""
+        ...
+
+    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
+        """Return a text column as (codes, values): row i holds ``values[codes[i]]``; not valid UTF-8 is replaced.
+
+        The tail ``cut`` is taken off each text; the values may then repeat.
+        """
+        ...
+
+
+class Source(Protocol):
+    """A container of tables, open for reading only."""
+
+    path: Path
+
+    def tables(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the column names of each table."""
+        ...
+
+    def row_count(self, table: str, *, exact: bool) -> tuple[int, bool]:
+        """Return (rows, whether that is exact); without ``exact`` the answer must be quick."""
+        ...
+
+    def parts(self, table: str, rows_per_part: int) -> list[Part]:
+        """Return row ranges that together hold the whole table, each row once."""
+        ...
+
+    def check_whole(self, table: str, rows_read: int) -> None:
+        """Raise TraceUnreadable unless that is the number of rows of the table."""
+        ...
+
+    def batches(self, query: Query, part: Part = None) -> Iterator[Batch]:
+        """Yield the rows of the query; may be called from several threads at once."""
+        ...
+
+    def rows(self, table: str, columns: tuple[str, ...]) -> list[tuple[Value, ...]]:
+        """Return all rows of a small table; a column that the table lacks gives None."""
+        ...
+
+    def time_range(self, table: str, start: str, end: str, *, exact: bool) -> tuple[int, int] | None:
+        """Return (smallest start, largest end) of a table, or of its first and last thousand rows; None if empty."""
+        ...
+
+    def strings(self, table: str, ids: Iterable[int]) -> dict[int, str]:
+        """Return the texts of those ids in a table of (id, value); ids that are not there are left out."""
+        ...

@@ -1,0 +1,1 @@
+"""The log of the phases of a workload, and its comparison with a trace."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from nsys_digest.comparison import diff, load, load_side
     from nsys_digest.errors import (
         BaselineMissing,
-        CapturesUnlike,
+        CapturesMismatch,
+        CategoriesInvalid,
         CheckFailed,
         CheckpointInvalid,
         CommandNotFound,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         PolicyInvalid,
         RecordFailed,
         RecordTimedOut,
-        RulesInvalid,
         TraceInUse,
         TraceUnreadable,
         UsageInvalid,
@@ -62,7 +62,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             "BaselineMissing",
-            "CapturesUnlike",
+            "CapturesMismatch",
             "CheckFailed",
             "DigestError",
             "DigestInvalid",
@@ -78,7 +78,7 @@ _HOMES = {
             "PhasesDisagree",
             "RecordFailed",
             "RecordTimedOut",
-            "RulesInvalid",
+            "CategoriesInvalid",
             "TraceInUse",
             "TraceUnreadable",
             "UsageInvalid",
@@ -93,7 +93,8 @@ _HOMES = {
 
 __all__ = [
     "BaselineMissing",
-    "CapturesUnlike",
+    "CapturesMismatch",
+    "CategoriesInvalid",
     "CheckFailed",
     "CheckResult",
     "CheckpointInvalid",
@@ -111,7 +112,6 @@ __all__ = [
     "PolicyInvalid",
     "RecordFailed",
     "RecordTimedOut",
-    "RulesInvalid",
     "TraceInUse",
     "TraceUnreadable",
     "UsageInvalid",

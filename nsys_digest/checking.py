@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.comparison import load
 from nsys_digest.gate.baselines import Store
 from nsys_digest.gate.checks import check_sides
@@ -16,7 +16,7 @@ from nsys_digest.gate.verdict import CheckResult
 from nsys_digest.model.digest import Digest
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
-Runs: TypeAlias = OneRun | Sequence[OneRun] | Side
+Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
 """A side: a trace, a stored digest or a digest; several of them; or a side that was read. ``@NAME:N`` is a baseline."""
 
 
@@ -25,7 +25,7 @@ def check(
     baseline: Runs | None = None,
     policy: str | os.PathLike[str] | Policy | None = None,
     *,
-    allow_unlike: Iterable[str] = (),
+    allow_mismatch: Iterable[str] = (),
     min_repeats: int | None = None,
     store: str | os.PathLike[str] | None = None,
     **options: Any,
@@ -36,7 +36,7 @@ def check(
         head: what is checked.
         baseline: what it is compared with; ``@NAME`` is the last run saved under a name, ``@NAME:5`` the last five.
         policy: path of a TOML file, or a policy that was read; the built-in one by default.
-        allow_unlike: reasons not to compare that are allowed.
+        allow_mismatch: reasons not to compare that are allowed.
         min_repeats: fewest runs a side, in place of those that the policy says.
         store: folder of the baselines; ``.nsys-digest/baselines`` by default.
         options: those of :func:`nsys_digest.summarize`, for traces.
@@ -44,7 +44,7 @@ def check(
     Raises:
         PolicyInvalid: the policy cannot be read or makes no sense.
         UsageInvalid: the policy compares, and there is no baseline.
-        CapturesUnlike: the captures differ in what changes figures by itself.
+        CapturesMismatch: the captures differ in what changes figures by itself.
         MissingData: there are too few runs. BaselineMissing: there is no such baseline.
         What :func:`nsys_digest.load` raises.
 
@@ -53,14 +53,14 @@ def check(
     of_head = side(head, options, Store(store))
     notes: list[str] = []
     of_base = None if baseline is None else side(baseline, options, Store(store), like=of_head, notes=notes)
-    return check_sides(of_head, of_base, read, allow_unlike=allow_unlike, min_repeats=min_repeats, notes=notes)
+    return check_sides(of_head, of_base, read, allow_mismatch=allow_mismatch, min_repeats=min_repeats, notes=notes)
 
 
 def side(
-    runs: Runs, options: dict[str, Any], store: Store, *, like: Side | None = None, notes: list[str] | None = None
-) -> Side:
+    runs: Runs, options: dict[str, Any], store: Store, *, like: RunSet | None = None, notes: list[str] | None = None
+) -> RunSet:
     """Read a side; baselines are taken from the store, those of the GPU of ``like``, and what is damaged is noted."""
-    if isinstance(runs, Side):
+    if isinstance(runs, RunSet):
         return runs
     listed = [runs] if isinstance(runs, str | os.PathLike | Digest) else runs
     found: list[Run] = []
@@ -74,4 +74,4 @@ def side(
                 notes += [*picked.damaged, *picked.notes]
         else:
             found.append(Run(os.fspath(run), load(run, **options)))
-    return Side(tuple(found))
+    return RunSet(tuple(found))

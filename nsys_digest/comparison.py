@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import DigestInvalid
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.kernel_categories import load_rules
+from nsys_digest.model.kernel_categories import load_kernel_categories
 from nsys_digest.pipeline import summarize
 
-Runs: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Side
+Runs: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | RunSet
 """A side: one path, several of them, or what was read of them."""
 
 _JSON_STARTS = (b"{", b"[")
@@ -45,14 +45,14 @@ def load(path: str | os.PathLike[str], **options: Any) -> Digest:
         raise DigestInvalid(f"{file}: {error}") from None
 
 
-def load_side(paths: Sequence[str | os.PathLike[str]], **options: Any) -> Side:
+def load_side(paths: Sequence[str | os.PathLike[str]], **options: Any) -> RunSet:
     """Return a side of one or more traces and stored digests: the repeats of the same run.
 
     Raises:
         UsageInvalid: there is none. What :func:`load` raises.
 
     """
-    return Side(tuple(Run(os.fspath(path), load(path, **options)) for path in paths))
+    return RunSet(tuple(Run(os.fspath(path), load(path, **options)) for path in paths))
 
 
 def _is_json(file: Path) -> bool:
@@ -71,36 +71,36 @@ def diff(
     base: Runs,
     head: Runs,
     *,
-    allow_unlike: Iterable[str] = (),
-    rules: str | os.PathLike[str] | None = None,
+    allow_mismatch: Iterable[str] = (),
+    categories: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Diff:
-    """Compare two sides: each a path of a trace or stored digest, several of them, or a :class:`Side`.
+    """Compare two sides: each a path of a trace or stored digest, several of them, or a :class:`RunSet`.
 
     Args:
         base: what HEAD is compared with.
         head: what is compared with BASE.
-        allow_unlike: reasons not to compare that are allowed, from ``UNLIKE_CODES``.
-        rules: a TOML file of kernel categories, for traces; stored digests keep theirs.
+        allow_mismatch: reasons not to compare that are allowed, from ``MISMATCH_CODES``.
+        categories: a TOML file of kernel categories, for traces; stored digests keep theirs.
         options: further options of :func:`nsys_digest.summarize`, for traces.
 
     Raises:
-        CapturesUnlike: the captures are unlike in a way that is not allowed.
-        UsageInvalid: there is no such reason, or an option makes no sense. RulesInvalid: the rules are wrong.
+        CapturesMismatch: the captures differ in a way that is not allowed.
+        UsageInvalid: there is no such reason, or an option makes no sense. CategoriesInvalid: the rules are wrong.
         What :func:`load` raises.
 
     """
-    options["rules"] = rules
+    options["categories"] = categories
     return compare(
         _side(base, options),
         _side(head, options),
-        allow_unlike=allow_unlike,
-        rules=lambda: load_rules(None if rules is None else Path(rules)),
+        allow_mismatch=allow_mismatch,
+        rules=lambda: load_kernel_categories(None if categories is None else Path(categories)),
         tool_version=__version__,
     )
 
 
-def _side(runs: Runs, options: dict[str, Any]) -> Side:
-    if isinstance(runs, Side):
+def _side(runs: Runs, options: dict[str, Any]) -> RunSet:
+    if isinstance(runs, RunSet):
         return runs
     return load_side([runs] if isinstance(runs, str | os.PathLike) else runs, **options)

@@ -9,8 +9,8 @@ DigestError
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
-├── RulesInvalid         rules-invalid       2  a file of kernel rules makes no sense
-├── CapturesUnlike       captures-unlike     4  two captures differ in what changes figures by itself
+├── CategoriesInvalid         categories-invalid       2  a file of kernel rules makes no sense
+├── CapturesMismatch       captures-mismatch     4  two captures differ in what changes figures by itself
 ├── PolicyInvalid        policy-invalid      2  a policy makes no sense
 ├── FigureMissing        figure-missing      4  a figure that a policy asks for is not in a digest, or null
 ├── BaselineMissing      baseline-missing    4  there is no such baseline in the store
@@ -95,17 +95,17 @@ class UsageInvalid(DigestError):
     exit_status = 2
 
 
-class RulesInvalid(DigestError):
+class CategoriesInvalid(DigestError):
     """A file of kernel rules cannot be read, or holds a rule that makes no sense."""
 
-    code = "rules-invalid"
+    code = "categories-invalid"
     exit_status = 2
 
 
-class CapturesUnlike(DigestError):
+class CapturesMismatch(DigestError):
     """Captures differ in a fact that changes figures without any change of the program."""
 
-    code = "captures-unlike"
+    code = "captures-mismatch"
     exit_status = 4
 
 
@@ -216,8 +216,8 @@ ERRORS: tuple[type[DigestError], ...] = (
     DigestInvalid,
     OutputFailed,
     UsageInvalid,
-    RulesInvalid,
-    CapturesUnlike,
+    CategoriesInvalid,
+    CapturesMismatch,
     PolicyInvalid,
     FigureMissing,
     BaselineMissing,

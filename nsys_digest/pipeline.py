@@ -15,7 +15,7 @@ from nsys_digest import __version__
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.json_schema import DOCUMENTS, schema_text
-from nsys_digest.model.kernel_categories import Rules, load_rules
+from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
 from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import RuleUse, rule_use
@@ -49,7 +49,7 @@ def summarize(
     max_nvtx_names: int = DEFAULT_MAX_NVTX_NAMES,
     sections: Iterable[str] | None = None,
     gaps: int = DEFAULT_GAPS,
-    rules: str | os.PathLike[str] | None = None,
+    categories: str | os.PathLike[str] | None = None,
     steps: str | None = None,
     threads: int | None = None,
     reader: Reader = "auto",
@@ -65,7 +65,7 @@ def summarize(
         max_nvtx_names: how many range names are kept apart; the rest, with least time, become one ``(other)``.
         sections: which of ``SECTIONS`` to make; all by default, none for the base alone, which is faster.
         gaps: how many of the longest gaps ``idle`` lists.
-        rules: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
+        categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
         steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
@@ -73,7 +73,7 @@ def summarize(
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
-        UsageInvalid: an argument is out of range. RulesInvalid: the rules are wrong.
+        UsageInvalid: an argument is out of range. CategoriesInvalid: the rules are wrong.
         MissingData: no range has the name of the step.
 
     """
@@ -90,8 +90,10 @@ def summarize(
     if gaps < 0:
         raise UsageInvalid(f"gaps is {gaps}; give 0 or more")
     chosen = _chosen(sections)
-    classified = rules is not None or steps is not None or {"communication", "categories"} & set(chosen)
-    ordered = load_rules(None if rules is None else Path(rules)) if classified else Rules(())
+    classified = categories is not None or steps is not None or {"communication", "categories"} & set(chosen)
+    ordered = (
+        load_kernel_categories(None if categories is None else Path(categories)) if classified else KernelCategories(())
+    )
     job = _Job(
         Path(trace),
         top,
@@ -210,24 +212,24 @@ def inspect(trace: str | os.PathLike[str]) -> Inspection:
 
 
 def classify(
-    trace: str | os.PathLike[str], *, rules: str | os.PathLike[str] | None = None, reader: Reader = "auto"
+    trace: str | os.PathLike[str], *, categories: str | os.PathLike[str] | None = None, reader: Reader = "auto"
 ) -> RuleUse:
     """Say which rule takes which kernel of a trace, and which kernels no rule takes.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
-        RulesInvalid: the rules are wrong.
+        CategoriesInvalid: the rules are wrong.
 
     """
     path = Path(trace)
-    ordered = load_rules(None if rules is None else Path(rules))
+    ordered = load_kernel_categories(None if categories is None else Path(categories))
     try:
         return _classify(path, ordered, reader)
     except ReaderUnfitError:
         return _classify(path, ordered, "stdlib")
 
 
-def _classify(path: Path, rules: Rules, reader: Reader) -> RuleUse:
+def _classify(path: Path, rules: KernelCategories, reader: Reader) -> RuleUse:
     with _opened(path, reader) as source:
         gpu = scan_kernels(source, threads=default_threads(path.stat().st_size))
         strings = source.strings(STRINGS, {*gpu.kernel_names.values, *gpu.full_names.values})

@@ -25,7 +25,7 @@ def assert_no_regression(
     baseline: Runs | None = None,
     policy: str | os.PathLike[str] | Policy | None = None,
     *,
-    allow_unlike: Iterable[str] = (),
+    allow_mismatch: Iterable[str] = (),
     min_repeats: int | None = None,
     store: str | os.PathLike[str] | None = None,
     **options: Any,
@@ -40,7 +40,7 @@ def assert_no_regression(
     __tracebackhide__ = True
     try:
         result = check(
-            head, baseline, policy, allow_unlike=allow_unlike, min_repeats=min_repeats, store=store, **options
+            head, baseline, policy, allow_mismatch=allow_mismatch, min_repeats=min_repeats, store=store, **options
         )
     except DigestError as error:
         raise error.with_traceback(None) from None  # what failed is in its line, not in the frames of this package

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.model.digest import Digest
 from support import ROOT
 
@@ -38,9 +38,9 @@ def digest(stem: str = "serve", values: Mapping[tuple[str | int, ...], Any] | No
     return Digest.from_dict(placed(document(stem), values or {}))
 
 
-def spans(seconds: Sequence[float], name: str = "run") -> Side:
+def spans(seconds: Sequence[float], name: str = "run") -> RunSet:
     """Return a side whose runs have these GPU spans, and are equal beside."""
-    return Side(
+    return RunSet(
         tuple(
             Run(f"{name}{number}", digest(values={("gpu_activity_span_s",): value}))
             for number, value in enumerate(seconds)
@@ -48,9 +48,9 @@ def spans(seconds: Sequence[float], name: str = "run") -> Side:
     )
 
 
-def one(values: Mapping[tuple[str | int, ...], Any] | None = None, stem: str = "serve", name: str = "run") -> Side:
+def one(values: Mapping[tuple[str | int, ...], Any] | None = None, stem: str = "serve", name: str = "run") -> RunSet:
     """Return a side of one run."""
-    return Side((Run(name, digest(stem, values)),))
+    return RunSet((Run(name, digest(stem, values)),))
 
 
 def stored(folder: Path, name: str, whole: dict[str, Any]) -> Path:

@@ -12,7 +12,7 @@ import pytest
 
 from builder import VERSIONS
 from nsys_digest import Digest, json_schema, summarize
-from nsys_digest.model.section_types import LaunchCost, Tails
+from nsys_digest.model.section_types import Durations, LaunchCost
 from nsys_digest.trace.nsys.calls import call_class
 from nsys_digest.trace.source import Reader
 from oracle_account import CAUSES, expected_account, random_account_trace
@@ -34,13 +34,13 @@ def class_of(name: str) -> str:
     return call_class(name).value
 
 
-def measured_tails(values: list[int]) -> Tails:
+def measured_tails(values: list[int]) -> Durations:
     """Return the tails of sorted values by the definition of nearest rank."""
 
     def at(percent: int) -> int | None:
         return values[max(math.ceil(percent / 100 * len(values)), 1) - 1] if values else None
 
-    return Tails(len(values), sum(values), at(0), at(50), at(95), at(99), at(100))
+    return Durations(len(values), sum(values), at(0), at(50), at(95), at(99), at(100))
 
 
 def check_idle(digest: Digest, reference: dict[str, Any], top: int) -> None:
@@ -153,8 +153,10 @@ def check(digest: Digest, reference: dict[str, Any], top: int) -> None:
     check_memory(digest, reference["memory"])
     check_nvtx(digest, reference["nvtx"])
     check_dispatch(digest, reference["dispatch_steps"])
-    assert digest.api_tails == {name: measured_tails(values) for name, values in reference["api_lengths"].items()}
-    assert digest.kernel_tails == {name: measured_tails(values) for name, values in reference["kernel_lengths"].items()}
+    assert digest.api_durations == {name: measured_tails(values) for name, values in reference["api_lengths"].items()}
+    assert digest.kernel_durations == {
+        name: measured_tails(values) for name, values in reference["kernel_lengths"].items()
+    }
     jsonschema.Draft202012Validator(json_schema()).validate(digest.to_dict())
     assert Digest.from_json(digest.to_json()) == digest
 
@@ -196,8 +198,8 @@ def check_sums(digest: Digest) -> None:
     assert digest.categories is not None
     assert sum(category.sum_ns for category in digest.categories.values()) == kernel_ns
     assert sum(category.count for category in digest.categories.values()) == digest.kernel_count
-    assert digest.kernel_tails is not None
-    assert sum(tails.total_ns for tails in digest.kernel_tails.values()) == kernel_ns
+    assert digest.kernel_durations is not None
+    assert sum(tails.total_ns for tails in digest.kernel_durations.values()) == kernel_ns
     assert digest.communication is not None
     collectives = digest.categories.get("communication")
     by_kind = [total.ns for device in digest.communication for total in device.by_kind.values()]
@@ -208,8 +210,8 @@ def check_sums(digest: Digest) -> None:
     copies = digest.memory.copies
     assert sum(row.count for row in copies) == sum(device.count["memcpy"] for device in digest.devices)
     assert sum(row.ns for row in copies) == sum(device.sum_ns["memcpy"] for device in digest.devices)
-    assert digest.api_tails is not None
-    assert {name: (tails.count, tails.total_ns) for name, tails in digest.api_tails.items()} == {
+    assert digest.api_durations is not None
+    assert {name: (tails.count, tails.total_ns) for name, tails in digest.api_durations.items()} == {
         name: (call.count, call.total_ns) for name, call in digest.api.items()
     }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from digests import TRACES, document, one, placed, spans, stored
-from nsys_digest.compare.runs import Side
+from nsys_digest.compare.runs import RunSet
 from nsys_digest.errors import BaselineMissing, OutputFailed, UsageInvalid
 from nsys_digest.gate.baselines import Store, gpu_of
 from support import call, command, environment, snapshot, the_line
@@ -265,4 +265,4 @@ def test_traces_are_never_kept(tmp_path: Path) -> None:
 
 def test_a_side_needs_a_run() -> None:
     with pytest.raises(UsageInvalid):
-        Side(())
+        RunSet(())

@@ -12,8 +12,8 @@ import pytest
 
 import nsys_digest
 from digests import TRACES, document, one, placed, spans, stored
-from nsys_digest.compare.runs import Run, Side
-from nsys_digest.errors import CapturesUnlike, MissingData, UsageInvalid
+from nsys_digest.compare.runs import Run, RunSet
+from nsys_digest.errors import CapturesMismatch, MissingData, UsageInvalid
 from nsys_digest.gate.checks import check_sides
 from nsys_digest.gate.policy import parse_policy
 from nsys_digest.gate.verdict import CheckResult, Outcome
@@ -31,7 +31,7 @@ def span_rule(text: str) -> str:
     return f'{EXACT}[[rule]]\nfigure = "gpu_activity_span_s"\n{text}\n'
 
 
-def check(head: Side, base: Side | None, policy: str, **options: Any) -> CheckResult:
+def check(head: RunSet, base: RunSet | None, policy: str, **options: Any) -> CheckResult:
     result = check_sides(head, base, parse_policy(policy, "p.toml"), **options)
     jsonschema.validate(json.loads(result.to_json()), json.loads(schema_text("check")))
     return result
@@ -107,7 +107,7 @@ def test_the_title_says_when_runs_are_too_few_to_tell() -> None:
     ranges = "[[rule]]\nfigure = 'nvtx.r*.union_s'\nmax_change = '5%'\n"
     mixed = ranges + "[[rule]]\nfigure = 'nvtx.down.union_s'\nmax_change = '5%'\n"
 
-    def sides(levels: list[float], name: str) -> Side:
+    def sides(levels: list[float], name: str) -> RunSet:
         runs: list[Run] = []
         for level in levels:
             ranges: dict[tuple[str | int, ...], Any] = {
@@ -115,7 +115,7 @@ def test_the_title_says_when_runs_are_too_few_to_tell() -> None:
             }
             down: dict[tuple[str | int, ...], Any] = {("nvtx", "down"): dict(DETAIL, union_s=30 * (2 - level))}
             runs += one(ranges | down, name=f"{name}{level}").runs
-        return Side(tuple(runs))
+        return RunSet(tuple(runs))
 
     result = check(sides([1.50, 1.51, 1.52], "h"), sides([1.00, 1.01, 1.02], "b"), mixed)
     assert [outcome.p_adjusted for outcome in result.outcomes[:5]] == [pytest.approx(0.1)] * 5
@@ -156,7 +156,7 @@ def test_nobody_is_asked_to_subtract_medians() -> None:
 def test_changes_of_ratios_are_points() -> None:
     (at,) = (at for at, device in enumerate(document("serve")["devices"]) if device["device"] == 0)
 
-    def busy(seconds: float) -> Side:
+    def busy(seconds: float) -> RunSet:
         return one({("devices", at, "span_s"): 1.0, ("devices", at, "busy_s"): seconds})
 
     policy = EXACT + "[[rule]]\nfigure = 'devices.0.busy_ratio'\nmax_change = 0.01\n"
@@ -221,7 +221,7 @@ def test_a_name_that_appeared(absent: str, expected: str) -> None:
 def test_a_name_that_only_some_repeats_have_is_missing() -> None:
     with_it, without = one().runs[0], one({GATHER: ...}).runs[0]
     result = check(
-        Side((with_it, without)), Side((with_it,)), EXACT + nvtx_rule("error", "nvtx.PLE_CPU_gather.union_s")
+        RunSet((with_it, without)), RunSet((with_it,)), EXACT + nvtx_rule("error", "nvtx.PLE_CPU_gather.union_s")
     )
     assert result.verdict == "missing"
     assert "1 of 2 runs of HEAD" in result.outcomes[0].reason
@@ -286,7 +286,7 @@ def test_required_and_forbidden_names(policy: str, expected: str) -> None:
 
 def test_a_name_must_be_in_every_run_or_in_none() -> None:
     with_it, without = one().runs[0], one({GATHER: ...}).runs[0]
-    both = Side((with_it, without))
+    both = RunSet((with_it, without))
     required = check(both, None, '[[require]]\nnvtx = "PLE_CPU_gather"').outcomes[0]
     assert (required.verdict, "in 1 of 2 runs" in required.reason) == ("fail", True)
     assert check(both, None, '[[forbid]]\nnvtx = "PLE_CPU_gather"').verdict == "fail"
@@ -298,7 +298,7 @@ def test_a_forbidden_warning() -> None:
 
 
 def test_names_of_a_section_that_was_not_made_cannot_be_told() -> None:
-    bare = one({("kernel_tails",): ...})
+    bare = one({("kernel_durations",): ...})
     assert check(bare, None, '[[forbid]]\nkernel = "x"').verdict == "missing"
 
 
@@ -348,8 +348,8 @@ def test_too_few_repeats_are_an_error() -> None:
 
 
 def test_a_run_given_twice_is_no_repeat() -> None:
-    doubled = Side(spans([1.2]).runs * 3)
-    result = check(doubled, Side(spans([1.0], "b").runs * 3), span_rule('max_change = "5%"'))
+    doubled = RunSet(spans([1.2]).runs * 3)
+    result = check(doubled, RunSet(spans([1.0], "b").runs * 3), span_rule('max_change = "5%"'))
     assert (result.noise.known, len(result.head), len(result.base)) == (False, 1, 1)
     assert result.notes[0] == "run0 is the same run as run0, and counts once"
     with pytest.raises(MissingData):
@@ -373,15 +373,15 @@ def test_gpus_are_matched_where_the_sides_used_others() -> None:
     assert "read 0 as 1, 1 as 0" in result.notes[0]
 
 
-def test_unlike_captures_are_refused_and_then_allowed() -> None:
+def test_mismatched_captures_are_refused_and_then_allowed() -> None:
     policy = parse_policy(span_rule('max_change = "5%"'), "p.toml")
     graph, node = one(stem="graph_graph"), one(stem="graph_node")
-    with pytest.raises(CapturesUnlike, match="graph-mode"):
+    with pytest.raises(CapturesMismatch, match="graph-mode"):
         check_sides(graph, node, policy)
-    allowed = check_sides(graph, node, policy, allow_unlike=["graph-mode"])
-    assert [difference.code for difference in allowed.allowed_unlike] == ["graph-mode"]
-    with pytest.raises(CapturesUnlike, match="no repeats"):
-        check_sides(Side((*graph.runs, *node.runs)), None, parse_policy(span_rule("max = 1"), "p"))
+    allowed = check_sides(graph, node, policy, allow_mismatch=["graph-mode"])
+    assert [difference.code for difference in allowed.allowed_mismatches] == ["graph-mode"]
+    with pytest.raises(CapturesMismatch, match="no repeats"):
+        check_sides(RunSet((*graph.runs, *node.runs)), None, parse_policy(span_rule("max = 1"), "p"))
 
 
 # The command line.
@@ -412,9 +412,9 @@ def test_what_cannot_be_told_has_its_own_status(tmp_path: Path) -> None:
     the_line(call("check", trace, "--policy", tmp_path / "none.toml"), 2, "policy-invalid")
     the_line(call("check", trace), 2, "usage-invalid")
     graph, node = TRACES / "graph_graph.sqlite", TRACES / "graph_node.sqlite"
-    the_line(call("check", graph, "--baseline", node), 4, "captures-unlike")
-    assert call("check", graph, "--baseline", node, "--allow-unlike", "graph-mode").status == 0
-    the_line(call("check", graph, "--baseline", node, "--allow-unlike", "moon"), 2, "usage-invalid")
+    the_line(call("check", graph, "--baseline", node), 4, "captures-mismatch")
+    assert call("check", graph, "--baseline", node, "--allow-mismatch", "graph-mode").status == 0
+    the_line(call("check", graph, "--baseline", node, "--allow-mismatch", "moon"), 2, "usage-invalid")
     the_line(call("check", trace, "--baseline", trace, "--min-repeats", "2"), 4, "missing-data")
 
 
@@ -474,4 +474,4 @@ def test_the_library_and_the_command_line_say_the_same(tmp_path: Path) -> None:
     assert f"nsys-digest: {error} [check-failed]\n" == ran.err
     digest = nsys_digest.summarize(base)
     assert nsys_digest.check(digest, [digest]).passed
-    assert nsys_digest.check(digest, Side((Run("x", digest),))).error() is None
+    assert nsys_digest.check(digest, RunSet((Run("x", digest),))).error() is None

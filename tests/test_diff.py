@@ -16,9 +16,9 @@ import pytest
 import nsys_digest
 from builder import TraceBuilder
 from nsys_digest import Digest, diff, load
-from nsys_digest.compare.comparability import UNLIKE_CODES
+from nsys_digest.compare.comparability import MISMATCH_CODES
 from nsys_digest.compare.diff import Diff
-from nsys_digest.compare.runs import Run, Side, typical
+from nsys_digest.compare.runs import Run, RunSet, typical
 from nsys_digest.compare.span_breakdown import paired
 from nsys_digest.compare.threshold import Threshold, read_threshold
 from support import ROOT, call, small_trace, the_line, untouched
@@ -38,8 +38,8 @@ def golden() -> dict[str, Digest]:
 
 @pytest.fixture(scope="module")
 def every_pair(golden: dict[str, Digest]) -> dict[tuple[str, str], Diff]:
-    sides = {name: Side((Run(name, digest),)) for name, digest in golden.items()}
-    return {(a, b): diff(sides[a], sides[b], allow_unlike=UNLIKE_CODES) for a, b in product(FIXTURES, repeat=2)}
+    sides = {name: RunSet((Run(name, digest),)) for name, digest in golden.items()}
+    return {(a, b): diff(sides[a], sides[b], allow_mismatch=MISMATCH_CODES) for a, b in product(FIXTURES, repeat=2)}
 
 
 def strict(schema: Any) -> Any:
@@ -142,7 +142,7 @@ def test_the_account_of_two_devices_by_hand(tmp_path: Path) -> None:
         builder = TraceBuilder().gpu(0, "NVIDIA H100").gpu(1, "NVIDIA H100").process(1, "python3")
         builder.kernel(0, 100, correlation=1).kernel(start, 250, device=1, stream=8, correlation=2)
         paths.append(builder.write(tmp_path / f"{name}.sqlite"))
-    found = diff(*paths, allow_unlike=["trace-options"])
+    found = diff(*paths, allow_mismatch=["trace-options"])
     assert found.span is not None
     terms = {term.name: (term.base_ns, term.head_ns) for term in found.span.terms}
     assert terms == {"kernels other": (300, 200), "beside": (-50, 0), "idle": (0, 50)}
@@ -206,7 +206,7 @@ def test_no_name_is_lost(every_pair: dict[tuple[str, str], Diff], golden: dict[s
     for (base, head), found in every_pair.items():
         table = found.tables["kernels"]
         assert table is not None
-        ours, theirs = (set(golden[name].kernel_tails or {}) for name in (base, head))
+        ours, theirs = (set(golden[name].kernel_durations or {}) for name in (base, head))
         both = {row.name for row in table.rows}
         renamed = {(row.base_name, row.name) for row in table.renamed}
         assert both == ours & theirs
@@ -259,7 +259,7 @@ def test_the_typical_run_is_the_one_with_the_median_span(
     spans: list[int | None], position: int, golden: dict[str, Digest]
 ) -> None:
     runs = tuple(Run(str(span), replace(golden["nogpu"], gpu_activity_span_ns=span)) for span in spans)
-    assert typical(Side(runs)) == position
+    assert typical(RunSet(runs)) == position
 
 
 def test_repeats(tmp_path: Path) -> None:
@@ -295,13 +295,13 @@ def test_devices_are_paired_by_ordinal_then_in_order(golden: dict[str, Digest]) 
     assert paired(with_devices(0, 0), with_devices(0)) == ((0, 0),)
 
 
-def test_unlike_is_refused_then_allowed_and_recorded() -> None:
+def test_mismatch_is_refused_then_allowed_and_recorded() -> None:
     paths = fixture("graph_graph"), fixture("graph_node")
-    line = the_line(call("diff", *paths), 4, "captures-unlike")
+    line = the_line(call("diff", *paths), 4, "captures-mismatch")
     assert "graph-mode" in line
-    assert line.endswith("compare all the same with --allow-unlike graph-mode")
-    found = json.loads(call("diff", *paths, "--allow-unlike", "graph-mode", "-f", "json").out)
-    (allowed,) = found["unlike"]["allowed"]
+    assert line.endswith("compare all the same with --allow-mismatch graph-mode")
+    found = json.loads(call("diff", *paths, "--allow-mismatch", "graph-mode", "-f", "json").out)
+    (allowed,) = found["mismatches"]["allowed"]
     assert (allowed["code"], allowed["base"], allowed["head"]) == ("graph-mode", "graph", "node")
 
 
@@ -397,7 +397,7 @@ BAD_USAGE: list[tuple[tuple[str, ...], str]] = [
     (("A", "--head", "B"), "is of neither"),
     (("A", "--base", "A", "--head", "B"), "is of neither"),
     (("--base", "A", "--head"), "--head"),
-    (("A", "B", "--allow-unlike", "nothing"), "no reason nothing"),
+    (("A", "B", "--allow-mismatch", "nothing"), "no reason nothing"),
     (("A", "B", "--min-change", "5furlongs"), "--min-change 5furlongs"),
     (("A", "B", "--min-change", "-5us"), "--min-change -5us"),
     (("A", "B", "--min-change", ""), "--min-change"),
@@ -455,7 +455,7 @@ def test_a_damaged_digest_is_one_line(text: str, part: str, tmp_path: Path) -> N
 
 def test_a_digest_that_contradicts_itself_has_no_account(golden: dict[str, Digest]) -> None:
     odd = replace(golden["serve"], gpu_busy_union_ns=None, devices=(replace(golden["serve"].devices[0], busy_ns=None),))
-    found = diff(Side((Run("a", golden["serve"]),)), Side((Run("b", odd),)), allow_unlike=UNLIKE_CODES)
+    found = diff(RunSet((Run("a", golden["serve"]),)), RunSet((Run("b", odd),)), allow_mismatch=MISMATCH_CODES)
     assert (found.span, found.devices) == (None, ())
     assert json.loads(found.to_json())["span"] is None
 
@@ -502,7 +502,7 @@ def test_every_key_of_the_document_is_told() -> None:
         assert keys <= told, part
     assert set(schema["properties"]["tables"]["properties"]) <= told
     codes = re.findall(r"^\| `([a-z-]+)` \|", page.partition("## Unlike captures")[2].partition("## ")[0], re.MULTILINE)
-    assert codes == list(UNLIKE_CODES)
+    assert codes == list(MISMATCH_CODES)
 
 
 def test_the_base_alone(tmp_path: Path) -> None:
@@ -513,5 +513,5 @@ def test_the_base_alone(tmp_path: Path) -> None:
     assert found["tables"]["idle"] is None
     assert found["tables"]["kernels"]["complete"] is False
     assert [term["name"] for term in found["span"]["terms"]] == ["idle", "kernels", "copies", "sets", "beside"]
-    line = the_line(call("diff", stored, fixture("serve")), 4, "captures-unlike")
+    line = the_line(call("diff", stored, fixture("serve")), 4, "captures-mismatch")
     assert "window-or-filters" in line

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nsys_digest import diff, load, summarize
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.compare.threshold import Threshold
 from nsys_digest.gate.checks import check_sides
 from nsys_digest.gate.init_policy import starter_policy
@@ -51,7 +51,7 @@ def runs() -> dict[str, list[Run]]:
 
 
 def checked(head: list[Run], base: list[Run]) -> CheckResult:
-    return check_sides(Side(tuple(head)), Side(tuple(base)), load_policy(None))
+    return check_sides(RunSet(tuple(head)), RunSet(tuple(base)), load_policy(None))
 
 
 def failed(result: CheckResult) -> list[str]:
@@ -75,8 +75,8 @@ def splits(of: list[Run], confidence: float) -> list[CheckResult]:
     policy = replace(policy, noise=replace(policy.noise, confidence=confidence))
     found = []
     for chosen in combinations(range(5), 2):
-        two = Side(tuple(of[at] for at in chosen))
-        three = Side(tuple(run for at, run in enumerate(of) if at not in chosen))
+        two = RunSet(tuple(of[at] for at in chosen))
+        three = RunSet(tuple(run for at, run in enumerate(of) if at not in chosen))
         found += [check_sides(two, three, policy), check_sides(three, two, policy)]
     return found
 
@@ -159,14 +159,14 @@ def test_the_same_number_of_calls_is_no_change() -> None:
     for extra, expected in ((2, "pass"), (3, "fail")):
         whole = base.to_dict()
         whole["api"]["cudaStreamSynchronize_v3020"] = [extra, 1e-6]
-        head = Side((Run("head", type(base).from_dict(whole)),))
-        assert check_sides(head, Side((Run("base", base),)), policy).verdict == expected
+        head = RunSet((Run("head", type(base).from_dict(whole)),))
+        assert check_sides(head, RunSet((Run("base", base),)), policy).verdict == expected
 
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_policy_made_from_the_base_finds_it_too(planted: str, runs: dict[str, list[Run]]) -> None:
     made = parse_policy(starter_policy(runs["base"][0]), "made.toml")
-    base, head = Side(tuple(runs["base"])), Side(tuple(runs[planted]))
+    base, head = RunSet(tuple(runs["base"])), RunSet(tuple(runs[planted]))
     assert check_sides(base, base, made).verdict == "pass"
     found = {outcome.figure for outcome in check_sides(head, base, made).outcomes if outcome.verdict == "fail"}
     assert found & FOUND[planted]
@@ -183,7 +183,7 @@ def test_a_policy_made_from_the_base_finds_it_too(planted: str, runs: dict[str, 
 def test_the_comparison_names_the_cause_and_adds_up(
     planted: str, term: str, said: str, runs: dict[str, list[Run]]
 ) -> None:
-    found = diff(Side(tuple(runs["base"])), Side(tuple(runs[planted])))
+    found = diff(RunSet(tuple(runs["base"])), RunSet(tuple(runs[planted])))
     assert found.span is not None
     assert found.span.terms[0].name == term
     spans = {name: sorted(run.digest.gpu_activity_span_ns or 0 for run in runs[name])[2] for name in ("base", planted)}
@@ -222,7 +222,7 @@ def test_words_for_figures() -> None:
     assert figure_words("categories.gemm.sum_s") == "gemm kernels"
     assert figure_words("api.cudaDeviceSynchronize_v3020.count") == "calls of cudaDeviceSynchronize_v3020"
     assert figure_words("nvtx.step.union_s") == ""
-    for outcome in check_sides(*(Side((Run("r", load(GATE / "base_1.json")),)),) * 2, load_policy(None)).outcomes:
+    for outcome in check_sides(*(RunSet((Run("r", load(GATE / "base_1.json")),)),) * 2, load_policy(None)).outcomes:
         assert figure_words(outcome.figure), outcome.figure
 
 
@@ -236,8 +236,8 @@ def test_both_sides_of_a_comparison_take_several_files(tmp_path: Path) -> None:
     assert len({path.read_bytes() for path in written}) == 1
 
 
-def lists(**options: int) -> Side:
-    return Side((Run("run", summarize(ROOT / "fixtures" / "traces" / "serve.sqlite", **options)),))
+def lists(**options: int) -> RunSet:
+    return RunSet((Run("run", summarize(ROOT / "fixtures" / "traces" / "serve.sqlite", **options)),))
 
 
 @pytest.mark.parametrize("kind", ["forbid", "require"])

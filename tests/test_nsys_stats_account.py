@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nsys_digest import Digest, summarize
-from nsys_digest.model.section_types import Tails
+from nsys_digest.model.section_types import Durations
 from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, call_name
 from oracle_account import Call, Work, read_trace
 from test_fixtures import COUNTED, named, stats
@@ -191,7 +191,7 @@ def total(rows: list[dict[str, str]], letter: str, count: str) -> float:
     return sum(float(row[f"{letter}Avg (ns)"]) * int(row[count]) for row in rows)
 
 
-def check_tails(tails: Tails, row: dict[str, str], count: str) -> None:
+def check_tails(tails: Durations, row: dict[str, str], count: str) -> None:
     """Compare with one row; the median of an even count lies between two values there, and is the lower one here."""
     assert (tails.count, tails.total_ns) == (int(row[count]), int(row["Total Time (ns)"]))
     assert (tails.min_ns, tails.max_ns) == (int(row["Min (ns)"]), int(row["Max (ns)"]))
@@ -209,12 +209,12 @@ def check_tails(tails: Tails, row: dict[str, str], count: str) -> None:
 
 
 @pytest.mark.parametrize("trace", ON_GPU, ids=named)
-def test_api_tails(trace: Path, digests: dict[Path, Digest]) -> None:
+def test_api_durations(trace: Path, digests: dict[Path, Digest]) -> None:
     """`cuda_api_sum` prints names without their four-digit ABI version; in these traces no two versions meet."""
-    api_tails = digests[trace].api_tails
-    assert api_tails is not None
-    ours = {call_name(name): tails for name, tails in api_tails.items()}
-    assert len(ours) == len(api_tails)
+    api_durations = digests[trace].api_durations
+    assert api_durations is not None
+    ours = {call_name(name): tails for name, tails in api_durations.items()}
+    assert len(ours) == len(api_durations)
     rows = stats(trace, "cuda_api_sum")
     assert len(rows) == len(ours)
     for row in rows:
@@ -222,7 +222,7 @@ def test_api_tails(trace: Path, digests: dict[Path, Digest]) -> None:
 
 
 @pytest.mark.parametrize("trace", ON_GPU, ids=named)
-def test_kernel_tails(trace: Path, digests: dict[Path, Digest]) -> None:
+def test_kernel_durations(trace: Path, digests: dict[Path, Digest]) -> None:
     """`cuda_gpu_kern_sum` goes by full name, we by short name: a short name's rows are joined, as far as can be.
 
     Counts, totals, minima and maxima join; medians do not, and are compared where one full name has the short name
@@ -235,13 +235,13 @@ def test_kernel_tails(trace: Path, digests: dict[Path, Digest]) -> None:
                 "JOIN StringIds AS full ON full.id = k.demangledName JOIN StringIds AS short ON short.id = k.shortName"
             )
         )
-    kernel_tails = digests[trace].kernel_tails
-    assert kernel_tails is not None
+    kernel_durations = digests[trace].kernel_durations
+    assert kernel_durations is not None
     rows: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in stats(trace, "cuda_gpu_kern_sum"):
         rows[short_of[row["Name"]]].append(row)
-    assert rows.keys() == kernel_tails.keys()
-    for name, tails in kernel_tails.items():
+    assert rows.keys() == kernel_durations.keys()
+    for name, tails in kernel_durations.items():
         if len(rows[name]) == 1:
             check_tails(tails, rows[name][0], "Instances")
         assert tails.count == sum(int(row["Instances"]) for row in rows[name])

@@ -131,7 +131,7 @@ def test_without_a_range_of_the_step_its_rest_is_unknown(tmp_path: Path) -> None
 
 def test_the_command_as_json(log: Path, trace: Path, tmp_path: Path) -> None:
     with untouched(tmp_path):
-        ran = call("phases", log, trace)
+        ran = call("workload", "phases", log, trace)
     assert (ran.status, ran.err) == (0, "")
     document = json.loads(ran.out)
     assert document == compared(trace).to_dict() | {"log": "step.log"}
@@ -151,12 +151,12 @@ def test_the_command_as_json(log: Path, trace: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_as_text_and_markdown(log: Path, trace: Path) -> None:
-    ran = call("phases", "--format", "text", log, trace)
+    ran = call("workload", "phases", "--format", "text", log, trace)
     rows = [" ".join(line.split()) for line in ran.out.splitlines()]
     assert "3.050 ms 3.000 ms -50.00 µs -1.64 % 1 1.000 ms 3.000 ms 1.000 ms agrees forward" in rows
     assert "do not agree: 3 of 4 times" in ran.out
     assert "warmup/opd_step" in ran.out
-    ran = call("phases", "--format", "markdown", "--top", "1", log, trace)
+    ran = call("workload", "phases", "--format", "markdown", "--top", "1", log, trace)
     assert "`forward`" in ran.out
     assert "1 more" in ran.out
 
@@ -164,11 +164,11 @@ def test_the_command_as_text_and_markdown(log: Path, trace: Path) -> None:
 def test_the_notes_tell_of_event_times(log: Path, trace: Path) -> None:
     with log.open("a", encoding="utf-8") as file:
         file.write("timing_summary phase_timing=events clock_reads=6 idle_cost_seconds=0.000001\n")
-    assert "timed its phases with events" in call("phases", "--format", "text", log, trace).out
+    assert "timed its phases with events" in call("workload", "phases", "--format", "text", log, trace).out
 
 
 def test_check_ends_with_status_5_behind_the_table(log: Path, trace: Path) -> None:
-    ran = call("phases", "--check", log, trace)
+    ran = call("workload", "phases", "--check", log, trace)
     assert ran.status == 5
     assert json.loads(ran.out)["agrees"] is False
     assert ran.err == (
@@ -176,8 +176,8 @@ def test_check_ends_with_status_5_behind_the_table(log: Path, trace: Path) -> No
         "name; see the table for the others [phases-disagree]\n"
     )
     log.write_text(LOG.replace("phase_summary rank=4", "other rank=4"), encoding="utf-8")
-    assert call("phases", "--check", log, trace).status == 0
-    strict = call("phases", "--check", "--floor-us", "0", "--tolerance", "2.2", log, trace)
+    assert call("workload", "phases", "--check", log, trace).status == 0
+    strict = call("workload", "phases", "--check", "--floor-us", "0", "--tolerance", "2.2", log, trace)
     assert strict.status == 5
     # 100 of 4400 us is more than 2.2 %; 100 of 2400 is too, but is the rest
     assert "1 of 3 times do not agree with trace.sqlite; backward: the log has 0.004400 s, the trace 0.004500 s" in (
@@ -187,18 +187,18 @@ def test_check_ends_with_status_5_behind_the_table(log: Path, trace: Path) -> No
 
 def test_another_trace_is_one_line(log: Path, tmp_path: Path) -> None:
     trace = TraceBuilder().range("step", 0, 10).write(tmp_path / "other.sqlite")
-    line = the_line(call("phases", log, trace), 4, "missing-data")
+    line = the_line(call("workload", "phases", log, trace), 4, "missing-data")
     assert line.startswith("other.sqlite: no NVTX range has the name of a phase of step.log, such as backward")
 
 
 def test_bad_inputs(log: Path, trace: Path, tmp_path: Path) -> None:
-    the_line(call("phases", trace, trace), 3, "log-invalid")
-    the_line(call("phases", log, log), 3, "not-a-trace")
-    the_line(call("phases", log, tmp_path / "none.sqlite"), 3, "trace-unreadable")
-    the_line(call("phases", "--tolerance", "-1", log, trace), 2, "usage-invalid")
-    the_line(call("phases", "-o", trace, log, trace), 2, "usage-invalid")
+    the_line(call("workload", "phases", trace, trace), 3, "log-invalid")
+    the_line(call("workload", "phases", log, log), 3, "not-a-trace")
+    the_line(call("workload", "phases", log, tmp_path / "none.sqlite"), 3, "trace-unreadable")
+    the_line(call("workload", "phases", "--tolerance", "-1", log, trace), 2, "usage-invalid")
+    the_line(call("workload", "phases", "-o", trace, log, trace), 2, "usage-invalid")
     with untouched(tmp_path):
-        line = the_line(call("phases", "-o", log, log, trace), 2, "usage-invalid")
+        line = the_line(call("workload", "phases", "-o", log, log, trace), 2, "usage-invalid")
     assert "step.log" in line
 
 
@@ -206,7 +206,7 @@ def test_hostile_names_are_escaped(tmp_path: Path, trace: Path) -> None:
     file = tmp_path / "step.log"
     file.write_text(LOG.replace("phase=optimizer", "phase=\\x1b[31m|`x"), encoding="utf-8")
     for chosen in ("text", "markdown"):
-        assert "\x1b" not in call("phases", "--format", chosen, file, trace).out
+        assert "\x1b" not in call("workload", "phases", "--format", chosen, file, trace).out
 
 
 def test_disagreement_is_told_without_a_reader(log: Path, trace: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from digests import TRACES, document, placed
 from nsys_digest.compare.named import headline
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import PolicyInvalid
 from nsys_digest.gate.checks import check_sides
 from nsys_digest.gate.init_policy import starter_policy
@@ -238,7 +238,7 @@ def test_the_built_in_policy() -> None:
 def test_a_run_passes_the_policy_made_from_it(trace: Path) -> None:
     run = Run(trace.name, summarize(trace))
     made = parse_policy(starter_policy(run), "made.toml")
-    result = check_sides(Side((run,)), Side((run,)), made)
+    result = check_sides(RunSet((run,)), RunSet((run,)), made)
     assert result.verdict == "pass", [outcome.reason for outcome in result.outcomes if outcome.verdict != "pass"]
     assert {outcome.verdict for outcome in result.outcomes} == {"pass"}
     named = [rule.number for rule in made.rules if rule.figure.literal]
@@ -249,7 +249,7 @@ def test_a_run_passes_the_policy_made_from_it(trace: Path) -> None:
 def test_the_budgets_in_its_comments_hold_for_the_run_too(trace: str) -> None:
     run = Run(trace, summarize(TRACES / f"{trace}.sqlite"))
     budgets = starter_policy(run).replace("# max =", "max =").replace("# min =", "min =")
-    result = check_sides(Side((run,)), Side((run,)), parse_policy(budgets, "made.toml"))
+    result = check_sides(RunSet((run,)), RunSet((run,)), parse_policy(budgets, "made.toml"))
     assert {outcome.kind for outcome in result.outcomes} == {"change", "max", "min", "require", "forbid"}
     assert {outcome.verdict for outcome in result.outcomes} == {"pass"}
 
@@ -265,7 +265,7 @@ def test_a_policy_made_from_hostile_names() -> None:
         assert all(line.isprintable() for line in text.splitlines()), name
         made = parse_policy(text, "made.toml")
         assert any(entry.figure.segments[1].literal == name for entry in made.rules if len(entry.figure.segments) > 1)
-        assert {outcome.verdict for outcome in check_sides(Side((run,)), Side((run,)), made).outcomes} == {"pass"}
+        assert {outcome.verdict for outcome in check_sides(RunSet((run,)), RunSet((run,)), made).outcomes} == {"pass"}
 
 
 def test_every_key_of_a_policy_is_told() -> None:

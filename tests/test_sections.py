@@ -24,13 +24,13 @@ from nsys_digest.model.section_types import (
     Communication,
     Copies,
     DispatchStep,
+    Durations,
     Gap,
     KindTotal,
     LaunchCost,
-    RatioTails,
+    RatioPercentiles,
     Sets,
     Step,
-    Tails,
 )
 from nsys_digest.sections.durations import tails
 from nsys_digest.trace.nsys.calls import call_class
@@ -52,13 +52,13 @@ def digest_of(trace: TraceBuilder, folder: Path, **options: Any) -> Digest:
     return digest
 
 
-def lengths(*values_ns: int) -> Tails:
+def lengths(*values_ns: int) -> Durations:
     """Return the tails of a few lengths, by hand: nearest rank."""
     ordered = sorted(values_ns)
     if not ordered:
-        return Tails(0, 0, None, None, None, None, None)
+        return Durations(0, 0, None, None, None, None, None)
     middle = ordered[(len(ordered) - 1) // 2]
-    return Tails(len(ordered), sum(ordered), ordered[0], middle, ordered[-1], ordered[-1], ordered[-1])
+    return Durations(len(ordered), sum(ordered), ordered[0], middle, ordered[-1], ordered[-1], ordered[-1])
 
 
 # idle and launch
@@ -172,7 +172,7 @@ def test_steps(tmp_path: Path) -> None:
     assert steps.wall == lengths(100, 60)
     assert steps.idle == lengths(40, 30)
     assert steps.exposed_communication == lengths(30, 0)
-    assert steps.busy_ratio == RatioTails(p50=0.5, min=0.5)
+    assert steps.busy_ratio == RatioPercentiles(p50=0.5, min=0.5)
 
 
 def test_the_slowest_steps_are_five_and_never_the_first(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_single_step_has_no_steady_state(tmp_path: Path) -> None:
     assert steps.first is not None
     assert steps.slowest == ()
     assert steps.wall == steps.idle == steps.exposed_communication == lengths()
-    assert steps.busy_ratio == RatioTails(None, None)
+    assert steps.busy_ratio == RatioPercentiles(None, None)
 
 
 def test_steps_need_no_other_section(tmp_path: Path) -> None:
@@ -303,17 +303,17 @@ IMAGE_RULE = "[[rule]]\ncategory = 'image'\npattern = 'Grayscale'\n"
 def test_categories_with_rules_of_ones_own(tmp_path: Path) -> None:
     shipped = digest_of(imaging(), tmp_path).categories
     assert shipped == {"other": Category(3, 35, 30), "gemm": Category(1, 30, 30)}
-    mine = digest_of(imaging(), tmp_path, rules=rules_file(tmp_path, IMAGE_RULE)).categories
+    mine = digest_of(imaging(), tmp_path, categories=rules_file(tmp_path, IMAGE_RULE)).categories
     # the union is over both devices
     assert mine == {"gemm": Category(1, 30, 30), "image": Category(2, 25, 20), "other": Category(1, 10, 10)}
     assert list(mine) == ["gemm", "image", "other"]
-    alone = digest_of(imaging(), tmp_path, rules=rules_file(tmp_path, f"extends = false\n{IMAGE_RULE}")).categories
+    alone = digest_of(imaging(), tmp_path, categories=rules_file(tmp_path, f"extends = false\n{IMAGE_RULE}")).categories
     assert alone == {"other": Category(2, 40, 40), "image": Category(2, 25, 20)}
 
 
 def test_rules_decide_what_is_communication(tmp_path: Path) -> None:
     rules = rules_file(tmp_path, "[[rule]]\ncategory = 'communication'\npattern = 'Grayscale'\n")
-    found = digest_of(imaging(), tmp_path, rules=rules).communication
+    found = digest_of(imaging(), tmp_path, categories=rules).communication
     assert found == (
         Communication(0, 10, 10, 0, {"other": KindTotal(1, 10)}),
         Communication(1, 15, 0, 15, {"other": KindTotal(1, 15)}),
@@ -493,7 +493,7 @@ def test_sections_on_the_command_line() -> None:
 
     assert keys("all") == ([name for name in ADDED if name != "steps"], list(SECTIONS))
     assert keys("base") == ([], [])
-    assert keys("api_tails, idle,") == (["idle", "api_tails"], ["idle", "api_tails"])
+    assert keys("api_durations, idle,") == (["idle", "api_durations"], ["idle", "api_durations"])
     assert keys("nvtx") == ([], ["nvtx"])
 
 
@@ -533,7 +533,7 @@ def test_gaps(trace: Path, whole: dict[Path, Digest]) -> None:
 def test_rules_as_json(tmp_path: Path) -> None:
     path = imaging().write(tmp_path / "trace.sqlite")
     rules = rules_file(tmp_path, IMAGE_RULE)
-    ran = call("rules", "--rules", rules, path)
+    ran = call("categories", "--categories", rules, path)
     assert (ran.status, ran.err) == (0, "")
     document = json.loads(ran.out)
     assert list(document) == ["file", "kernels"]
@@ -543,27 +543,27 @@ def test_rules_as_json(tmp_path: Path) -> None:
     ]
     assert document["kernels"][1]["pattern"] == "Grayscale"
     assert document["kernels"][2]["category"] is document["kernels"][2]["pattern"] is None
-    assert classify(path, rules=rules, reader="stdlib").to_json() + "\n" == ran.out
-    assert call("rules", "--rules", rules, "--compact", path).out.count("\n") == 1
+    assert classify(path, categories=rules, reader="stdlib").to_json() + "\n" == ran.out
+    assert call("categories", "--categories", rules, "--compact", path).out.count("\n") == 1
 
 
 @pytest.mark.parametrize("format", ["text", "markdown"])
 def test_rules_for_people_say_first_what_no_rule_took(format: str, tmp_path: Path) -> None:
     path = imaging().write(tmp_path / "trace.sqlite")
-    out = call("rules", "--format", format, path).out
+    out = call("categories", "--format", format, path).out
     unknown, known = out.index("Kernels that no rule took"), out.index("Kernels by rule")
     assert unknown < out.index("GrayscaleKernel") < out.index("solve(int)") < known < out.index(GEMM)
     assert "2 names" in out
-    cut = call("rules", "--format", format, "--top", "1", path).out
+    cut = call("categories", "--format", format, "--top", "1", path).out
     assert "1 more" in cut
     assert "solve(int)" not in cut
 
 
 def test_rules_of_a_trace_without_kernels() -> None:
     nogpu = next(trace for trace in TRACES if trace.stem == "nogpu")
-    assert json.loads(call("rules", nogpu).out) == {"file": "nogpu.sqlite", "kernels": []}
+    assert json.loads(call("categories", nogpu).out) == {"file": "nogpu.sqlite", "kernels": []}
     for shown in ("text", "markdown"):
-        assert "0, of 0 names" in call("rules", "--format", shown, nogpu).out
+        assert "0, of 0 names" in call("categories", "--format", shown, nogpu).out
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=named)
@@ -615,7 +615,7 @@ def test_a_trace_without_rows_has_every_section(version: str, lazy: bool, tmp_pa
     assert digest.memory is not None
     assert (digest.memory.copies, digest.memory.sets) == ((), Sets(0, 0, 0))
     assert (digest.communication, digest.dispatch_steps) == ((), ())
-    assert (digest.categories, digest.api_tails, digest.kernel_tails) == ({}, {}, {})
+    assert (digest.categories, digest.api_durations, digest.kernel_durations) == ({}, {}, {})
 
 
 @pytest.mark.parametrize(

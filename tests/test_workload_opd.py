@@ -570,8 +570,9 @@ def test_a_recorded_run_sets_its_log_beside_its_trace(tmp_path: Path) -> None:
     ran = recorded(tmp_path, trace, "--force", "--json", "--record-step")
     assert ran.status == 0, ran
     assert json.loads(ran.out)["log"] == "opd"
-    assert f"log and trace do not agree: 0 of {len(PHASES) + 1} times; see: nsys-digest phases run.log run.sqlite" in (
-        ran.err
+    assert (
+        f"log and trace do not agree: 0 of {len(PHASES) + 1} times; see: nsys-digest workload phases run.log run.sqlite"
+        in (ran.err)
     )
     assert "--capture-range=cudaProfilerApi" in json.loads((tmp_path / "note.json").read_text())["options"]
 

@@ -153,7 +153,7 @@ def test_every_phase_of_the_distillation_agrees(digests: dict[str, Digest]) -> N
     assert rest.difference_ns == pytest.approx(
         (step.difference_ns or 0) - sum(times.difference_ns or 0 for times in phases), abs=20_000
     )  # the log's sum is of times of six digits
-    ran = call("phases", "--check", WORKLOADS / "opd.log", WORKLOADS / "opd.sqlite")
+    ran = call("workload", "phases", "--check", WORKLOADS / "opd.log", WORKLOADS / "opd.sqlite")
     assert ran.status == 0
     assert json.loads(ran.out)["agrees"] is True
 

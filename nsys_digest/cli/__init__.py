@@ -13,10 +13,8 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__
-from nsys_digest.cli import baseline, check, diff, inspect, output, record, schema, summarize, workload
-from nsys_digest.cli import categories as rules
-from nsys_digest.cli import workload_phases as phases
-from nsys_digest.cli.multi_value import GreedyBaseline, GreedySides
+from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
+from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.errors import DigestError
 
 _INTERRUPTED = 130
@@ -34,13 +32,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("summarize")(summarize.command)
-app.command("diff", cls=GreedySides)(diff.command)
-app.command("check", cls=GreedyBaseline)(check.command)
+app.command("diff", cls=MultiValueSides)(diff.command)
+app.command("check", cls=MultiValueBaseline)(check.command)
 app.add_typer(baseline.app, name="baseline")
 app.command("inspect")(inspect.command)
-app.command("rules")(rules.command)
+app.command("categories")(categories.command)
 app.command("schema")(schema.command)
-app.command("phases")(phases.command)
 # What follows the program's name is the program's own, whether or not -- stands before it.
 app.command("record", context_settings={"allow_interspersed_args": False})(record.command)
 app.add_typer(workload.app, name="workload")

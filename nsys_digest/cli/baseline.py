@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StoreFolder
+from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
 from nsys_digest.cli.output import check_output, chosen_format, note, write, write_report
 from nsys_digest.cli.runs import read_side
 
@@ -39,7 +39,7 @@ def save(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
-    rules: RulesFile = None,
+    categories: CategoriesFile = None,
 ) -> None:
     """Keep the digest of each run under a name.
 
@@ -47,7 +47,7 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved = Store(store).save(name, read_side(runs, steps=steps, rules=rules), commit or _commit())
+    saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories), commit or _commit())
     write("\n".join(map(str, saved)), None)
 
 
@@ -59,7 +59,7 @@ def update(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
-    rules: RulesFile = None,
+    categories: CategoriesFile = None,
 ) -> None:
     """Keep the digest of each run in place of earlier ones.
 
@@ -67,7 +67,9 @@ def update(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved, dropped = Store(store).update(name, read_side(runs, steps=steps, rules=rules), commit or _commit(), keep)
+    saved, dropped = Store(store).update(
+        name, read_side(runs, steps=steps, categories=categories), commit or _commit(), keep
+    )
     write("\n".join(map(str, saved)), None)
     if dropped:
         note(f"{len(dropped)} earlier {'run' if len(dropped) == 1 else 'runs'} of {name} dropped")

@@ -1,4 +1,4 @@
-"""``nsys-digest rules``."""
+"""``nsys-digest categories``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, Trace
+from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
 
 
 def command(
     trace: Trace,
-    rules: RulesFile = None,
+    categories: CategoriesFile = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to list in text and markdown.")] = 40,
@@ -24,5 +24,5 @@ def command(
     from nsys_digest.pipeline import classify
     from nsys_digest.report.categories import rules_report
 
-    found = classify(trace, rules=rules)
+    found = classify(trace, categories=categories)
     write_report(lambda: found.to_json(compact=compact), lambda: rules_report(found, top), chosen, output)

@@ -9,10 +9,10 @@ import typer
 
 from nsys_digest.cli.options import (
     AllowUnlike,
+    CategoriesFile,
     Compact,
     FormatChoice,
     Output,
-    RulesFile,
     StepName,
     StoreFolder,
     words_of,
@@ -43,9 +43,9 @@ def command(
     min_repeats: Annotated[
         int | None, typer.Option("--min-repeats", min=1, metavar="N", help="Fewest runs a side; fewer is an error.")
     ] = None,
-    allow_unlike: AllowUnlike = None,
+    allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
-    rules: RulesFile = None,
+    categories: CategoriesFile = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[
@@ -70,7 +70,7 @@ def command(
         for source in (*head, *bases):
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options = {"steps": steps, "rules": rules}
+    options = {"steps": steps, "categories": categories}
     if init:
         if baseline or policy:
             raise UsageInvalid("--init makes a policy from HEAD alone; leave --baseline and --policy away")
@@ -82,7 +82,7 @@ def command(
     from nsys_digest.gate.policy import load_policy
 
     allowed = load_policy(policy)
-    reasons = words_of(allow_unlike)
+    reasons = words_of(allow_mismatch)
     check_reasons(reasons)
     from nsys_digest.cli.ci import Wanted, forms_of_result, forms_of_untold
 
@@ -92,7 +92,7 @@ def command(
         of_head = read_side(head, **options)
         of_base, damaged, few = read_baseline(baseline, store, of_head, options) if baseline else (None, [], [])
         notes = [*damaged, *few]
-        result = check_sides(of_head, of_base, allowed, allow_unlike=reasons, min_repeats=min_repeats, notes=notes)
+        result = check_sides(of_head, of_base, allowed, allow_mismatch=reasons, min_repeats=min_repeats, notes=notes)
     except DigestError as error:
         if error.exit_status not in _UNTOLD:
             raise
@@ -101,7 +101,7 @@ def command(
         found = untold(error, [str(path) for path in head], baseline or [], allowed)
         end_with(error, try_all(wanted.writers(forms_of_untold(found, policy_file), to_stdout=False)))
         return
-    kept = {"--store": store, "--steps": steps, "--rules": rules}
+    kept = {"--store": store, "--steps": steps, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
     forms = forms_of_result(result, policy_file, top, again)
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))

@@ -15,7 +15,7 @@ from nsys_digest.cli.output import Format, note, write, write_report
 from nsys_digest.errors import OutputFailed
 
 if TYPE_CHECKING:
-    from nsys_digest.gate.inconclusive import Untold
+    from nsys_digest.gate.inconclusive import Inconclusive
     from nsys_digest.gate.verdict import CheckResult
     from nsys_digest.report.blocks import Report
 
@@ -45,7 +45,7 @@ def forms_of_result(result: CheckResult, policy_file: str | None, top: int, agai
     )
 
 
-def forms_of_untold(found: Untold, policy_file: str | None) -> Forms:
+def forms_of_untold(found: Inconclusive, policy_file: str | None) -> Forms:
     """Return the forms of a check that came to no result."""
     from nsys_digest.render import github, junit, sarif
     from nsys_digest.report.inconclusive import untold_report

@@ -9,10 +9,10 @@ import typer
 
 from nsys_digest.cli.options import (
     AllowUnlike,
+    CategoriesFile,
     Compact,
     FormatChoice,
     Output,
-    RulesFile,
     StepName,
     StoreFolder,
     words_of,
@@ -71,9 +71,9 @@ def command(
             "--min-change", metavar="AMOUNT", help="Least change to list in text and markdown: 50us, 5%, both."
         ),
     ] = "0s",
-    allow_unlike: AllowUnlike = None,
+    allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
-    rules: RulesFile = None,
+    categories: CategoriesFile = None,
     compact: Compact = False,
 ) -> None:
     """Say what moved from BASE to HEAD, and why.
@@ -89,14 +89,14 @@ def command(
     from nsys_digest.comparison import diff
 
     threshold = read_threshold(min_change)
-    reasons = words_of(allow_unlike)
-    options = {"rules": rules, "steps": steps}
+    reasons = words_of(allow_mismatch)
+    options = {"categories": categories, "steps": steps}
     check_reasons(reasons)
     head_side = read_side(of_head, **options)
     base_side, _, notes = read_baseline(of_base, store, head_side, options)
     for text in notes:
         note(f"note: {text}")
-    found = diff(base_side, head_side, allow_unlike=reasons, rules=rules)
+    found = diff(base_side, head_side, allow_mismatch=reasons, categories=categories)
     from nsys_digest.report.diff import diff_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: diff_report(found, top, threshold), chosen, output)

@@ -26,7 +26,7 @@ def spread(words: Sequence[str], options: frozenset[str]) -> list[str]:
     return found
 
 
-class GreedyBaseline(TyperCommand):
+class MultiValueBaseline(TyperCommand):
     """A command whose ``--baseline`` takes several values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -34,7 +34,7 @@ class GreedyBaseline(TyperCommand):
         return super().parse_args(ctx, spread(args, frozenset({"--baseline", "-b"})))
 
 
-class GreedySides(TyperCommand):
+class MultiValueSides(TyperCommand):
     """A command whose ``--base`` and ``--head`` take several values where both are given.
 
     With ``--base`` alone each takes one, since the arguments are the runs of HEAD.

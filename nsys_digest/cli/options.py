@@ -40,11 +40,11 @@ StepName: TypeAlias = Annotated[
 ]
 AllowUnlike: TypeAlias = Annotated[
     str | None,
-    typer.Option("--allow-unlike", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
+    typer.Option("--allow-mismatch", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
 ]
-RulesFile: TypeAlias = Annotated[
+CategoriesFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--rules", metavar="FILE", readable=False, help="Kernel categories: a TOML file of your own."),
+    typer.Option("--categories", metavar="FILE", readable=False, help="Kernel categories: a TOML file of your own."),
 ]
 StoreFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--store", metavar="DIR", help="Folder of baselines. Default: .nsys-digest/baselines.")

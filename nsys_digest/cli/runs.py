@@ -12,17 +12,17 @@ from nsys_digest.cli.output import note
 from nsys_digest.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from nsys_digest.compare.runs import Side
+    from nsys_digest.compare.runs import RunSet
 
 
-def read_side(paths: Sequence[Path], **options: Any) -> Side:
+def read_side(paths: Sequence[Path], **options: Any) -> RunSet:
     """Return the side of these traces and stored digests; ``options`` are those of ``summarize``.
 
     Raises:
         DigestError: as :func:`nsys_digest.load`.
 
     """
-    from nsys_digest.compare.runs import Run, Side
+    from nsys_digest.compare.runs import Run, RunSet
     from nsys_digest.comparison import load
 
     runs = []
@@ -30,12 +30,12 @@ def read_side(paths: Sequence[Path], **options: Any) -> Side:
         with progress_bar(path) as show:
             runs.append(Run(os.fspath(path), load(path, progress=show, **options)))
         give_back_freed_memory()
-    return Side(tuple(runs))
+    return RunSet(tuple(runs))
 
 
 def read_baseline(
-    spellings: Sequence[str], store: Path | None, head: Side, options: dict[str, Any]
-) -> tuple[Side, list[str], list[str]]:
+    spellings: Sequence[str], store: Path | None, head: RunSet, options: dict[str, Any]
+) -> tuple[RunSet, list[str], list[str]]:
     """Return the side of files and of runs of a store, ``@NAME`` or ``@NAME:5``; what is damaged; and other notes.
 
     What is damaged was warned of on standard error.
@@ -44,7 +44,7 @@ def read_baseline(
         BaselineMissing: there is no such run. DigestError: as :func:`nsys_digest.load`.
 
     """
-    from nsys_digest.compare.runs import Run, Side
+    from nsys_digest.compare.runs import Run, RunSet
     from nsys_digest.gate.baselines import Store
 
     runs: list[Run] = []
@@ -60,7 +60,7 @@ def read_baseline(
                 note(f"warning: {text} [digest-invalid]")
         else:
             runs += read_side([Path(spelling)], **options).runs
-    return Side(tuple(runs)), damaged, notes
+    return RunSet(tuple(runs)), damaged, notes
 
 
 def files_of(spellings: Sequence[str]) -> list[Path]:

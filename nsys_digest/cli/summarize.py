@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nsys_digest.cli.memory import give_back_freed_memory
-from nsys_digest.cli.options import Compact, FormatChoice, Output, RulesFile, StepName, Trace, words_of
+from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StepName, Trace, words_of
 from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.errors import UsageInvalid
@@ -59,7 +59,7 @@ def command(
     ] = "all",
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,
-    rules: RulesFile = None,
+    categories: CategoriesFile = None,
     compact: Compact = False,
     threads: Annotated[
         int | None,
@@ -91,7 +91,7 @@ def command(
             max_nvtx_names=max_names,
             sections=chosen_sections(sections),
             gaps=gaps,
-            rules=rules,
+            categories=categories,
             steps=steps,
             threads=threads,
             reader=reader.value,

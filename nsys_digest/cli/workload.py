@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nsys_digest.cli import workload_opd, workload_patterns, workload_serve, workload_train
+from nsys_digest.cli import workload_opd, workload_patterns, workload_phases, workload_serve, workload_train
 
 app = typer.Typer(
     help="Run a CUDA program of known shape, and record it. Needs nsys-digest[workloads].",
@@ -15,3 +15,4 @@ app.command("patterns")(workload_patterns.command)
 app.command("serve")(workload_serve.command)
 app.command("train")(workload_train.command)
 app.command("opd")(workload_opd.command)
+app.command("phases")(workload_phases.command)

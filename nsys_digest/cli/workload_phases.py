@@ -1,4 +1,4 @@
-"""``nsys-digest phases``."""
+"""``nsys-digest workload phases``."""
 
 from __future__ import annotations
 

@@ -9,17 +9,17 @@ from nsys_digest.compare.named import PARTS, Named, api, device_labels, kernels
 from nsys_digest.compare.renames import Names, renamed_calls, renamed_kernels
 from nsys_digest.compare.tables import NO_NAMES, Figures, Pair, Table, table
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.kernel_categories import OTHER, Rules
+from nsys_digest.model.kernel_categories import OTHER, KernelCategories
 
 TABLES: Final = tuple(PARTS)
 """The tables of a comparison, in the order of the document."""
-TAILS: Final = ("api_tails", "kernel_tails", "nvtx_tails", "dispatch_tails")
+TAILS: Final = ("api_durations", "kernel_durations", "nvtx_tails", "dispatch_tails")
 _ADDS_UP: Final = frozenset({"idle", "idle_host", "api", "kernels", "categories", "memory", "communication_kinds"})
-_NAMES_OF: Final = {"kernel_tails": "kernels", "api_tails": "api", "launch": "api"}
+_NAMES_OF: Final = {"kernel_durations": "kernels", "api_durations": "api", "launch": "api"}
 """The table whose renamed names another one shares."""
 
 
-def tables(base: Digest, head: Digest, rules: Callable[[], Rules]) -> dict[str, Table | None]:
+def tables(base: Digest, head: Digest, rules: Callable[[], KernelCategories]) -> dict[str, Table | None]:
     """Return every table; None where a side lacks the section. ``rules`` are read if names must be told apart."""
     labels = device_labels(base, head)
     names = {"kernels": _kernel_names(base, head, rules), "api": _api_names(base, head)}
@@ -40,15 +40,15 @@ def _complete(name: str, base: Digest, head: Digest) -> bool:
         return not any(warn.code == "names-capped" for digest in (base, head) for warn in digest.warnings)
     if name == "kernels":
         return all(
-            digest.kernel_tails is not None
+            digest.kernel_durations is not None
             or sum(total.count for _, total in digest.top_kernels) == digest.kernel_count
             for digest in (base, head)
         )
     return True
 
 
-def _kernel_names(base: Digest, head: Digest, rules: Callable[[], Rules]) -> Names:
-    known: list[Rules] = []
+def _kernel_names(base: Digest, head: Digest, rules: Callable[[], KernelCategories]) -> Names:
+    known: list[KernelCategories] = []
 
     def category(name: str) -> str:
         if not known:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from nsys_digest.compare.runs import Run, Side
-from nsys_digest.errors import CapturesUnlike, UsageInvalid
+from nsys_digest.compare.runs import Run, RunSet
+from nsys_digest.errors import CapturesMismatch, UsageInvalid
 from nsys_digest.model.base_types import Device
 from nsys_digest.model.digest import Digest
 from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, call_name
 
-UNLIKE_CODES: Final[Mapping[str, str]] = {
+MISMATCH_CODES: Final[Mapping[str, str]] = {
     "gpu-model": "the GPUs that did work are of other models",
     "device-count": "another number of GPUs did work",
     "graph-mode": "CUDA graphs were traced as a whole on one side, and node by node on the other",
@@ -49,15 +49,15 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Comparability:
     """What was found: the differences that were allowed, and the reasons that could not be ruled out."""
 
     allowed: tuple[Difference, ...]
     unknown: tuple[Unknown, ...]
 
 
-def unlike(base: Side, head: Side) -> tuple[Difference, ...]:
-    """Return every reason not to compare the sides, in the order of ``UNLIKE_CODES``; a fact not known is none."""
+def mismatches(base: RunSet, head: RunSet) -> tuple[Difference, ...]:
+    """Return every reason not to compare the sides, in the order of ``MISMATCH_CODES``; a fact not known is none."""
     found: list[Difference] = []
     for code, (what, fact) in _FACTS.items():
         found += _among(code, what, fact, base, "BASE")
@@ -70,12 +70,12 @@ def unlike(base: Side, head: Side) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def unlike_repeats(side: Side, name: str) -> tuple[Difference, ...]:
+def repeat_mismatches(side: RunSet, name: str) -> tuple[Difference, ...]:
     """Return every reason why the repeats of one side are no repeats; ``name`` is what messages call the side."""
     return tuple(found for code, (what, fact) in _FACTS.items() for found in _among(code, what, fact, side, name))
 
 
-def unknown_facts(base: Side, head: Side) -> tuple[Unknown, ...]:
+def unknown_facts(base: RunSet, head: RunSet) -> tuple[Unknown, ...]:
     """Return the reasons that cannot be ruled out because a digest does not tell the fact."""
     found = []
     for code, (what, fact) in _FACTS.items():
@@ -87,22 +87,24 @@ def unknown_facts(base: Side, head: Side) -> tuple[Unknown, ...]:
     return tuple(found)
 
 
-def likeness(base: Side, head: Side, allow: Iterable[str] = ()) -> Likeness:
+def comparability(base: RunSet, head: RunSet, allow: Iterable[str] = ()) -> Comparability:
     """Return what was found, once nothing but the reasons in ``allow`` stands against comparing.
 
     Raises:
         UsageInvalid: ``allow`` has a reason that does not exist.
-        CapturesUnlike: there is another reason not to compare.
+        CapturesMismatch: there is another reason not to compare.
 
     """
     allowed = check_reasons(allow)
-    found = unlike(base, head)
+    found = mismatches(base, head)
     refused = [difference for difference in found if difference.code not in allowed]
     if refused:
         reasons = ",".join(dict.fromkeys(difference.code for difference in found))
         told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
-        raise CapturesUnlike(f"the captures are not alike: {told}; compare all the same with --allow-unlike {reasons}")
-    return Likeness(found, unknown_facts(base, head))
+        raise CapturesMismatch(
+            f"the captures are not alike: {told}; compare all the same with --allow-mismatch {reasons}"
+        )
+    return Comparability(found, unknown_facts(base, head))
 
 
 def check_reasons(allow: Iterable[str]) -> frozenset[str]:
@@ -113,10 +115,10 @@ def check_reasons(allow: Iterable[str]) -> frozenset[str]:
 
     """
     allowed = frozenset(allow)
-    unheard = sorted(allowed - set(UNLIKE_CODES))
+    unheard = sorted(allowed - set(MISMATCH_CODES))
     if unheard:
         raise UsageInvalid(
-            f"there is no reason {', '.join(unheard)} not to compare; choose from {', '.join(UNLIKE_CODES)}"
+            f"there is no reason {', '.join(unheard)} not to compare; choose from {', '.join(MISMATCH_CODES)}"
         )
     return allowed
 
@@ -124,7 +126,7 @@ def check_reasons(allow: Iterable[str]) -> frozenset[str]:
 _Fact = Callable[[Digest], str | None]
 
 
-def _known(fact: _Fact, side: Side) -> tuple[Run, str] | None:
+def _known(fact: _Fact, side: RunSet) -> tuple[Run, str] | None:
     """Return the first run of a side that tells the fact, with what it tells."""
     for run in side.runs:
         value = fact(run.digest)
@@ -133,7 +135,7 @@ def _known(fact: _Fact, side: Side) -> tuple[Run, str] | None:
     return None
 
 
-def _among(code: str, what: str, fact: _Fact, side: Side, name: str) -> Iterator[Difference]:
+def _among(code: str, what: str, fact: _Fact, side: RunSet, name: str) -> Iterator[Difference]:
     """Yield one difference for each value that repeats of a side have besides that of the first one."""
     first = _known(fact, side)
     if first is None:
@@ -147,7 +149,7 @@ def _among(code: str, what: str, fact: _Fact, side: Side, name: str) -> Iterator
             yield Difference(code, message, first[1], value)
 
 
-def _incomplete(base: Side, head: Side) -> Iterator[Difference]:
+def _incomplete(base: RunSet, head: RunSet) -> Iterator[Difference]:
     codes = tuple(sorted({code for run in side.runs for code in _incomplete_codes(run)}) for side in (base, head))
     texts = tuple(", ".join(found) or "complete" for found in codes)
     for name, side in (("BASE", base), ("HEAD", head)):

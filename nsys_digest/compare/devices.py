@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.model.digest import Digest
 
 Json: TypeAlias = dict[str, Any]
 
 
-def documents(side: Side, like: Digest) -> tuple[tuple[Json, ...], tuple[str, ...]]:
+def documents(side: RunSet, like: Digest) -> tuple[tuple[Json, ...], tuple[str, ...]]:
     """Return the documents of a side, with the ordinals of ``like``, and a note on each run that had others.
 
     The GPUs that did work are matched in order, where there are as many of them; ordinals are left alone elsewhere.

@@ -9,14 +9,14 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from nsys_digest.compare.changes import pairs, tables
-from nsys_digest.compare.comparability import Likeness, likeness
+from nsys_digest.compare.comparability import Comparability, comparability
 from nsys_digest.compare.named import headline
-from nsys_digest.compare.runs import Side, typical
+from nsys_digest.compare.runs import RunSet, typical
 from nsys_digest.compare.span_breakdown import Account, DeviceAccount, device_accounts, whole_account
 from nsys_digest.compare.tables import Json, Number, Pair, Table, key_of, value_of
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.kernel_categories import Rules
+from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.units import to_seconds
 
 DIFF_SCHEMA_VERSION: Final = "1.0"
@@ -82,7 +82,7 @@ class Diff:
 
     base: ComparedSide
     head: ComparedSide
-    likeness: Likeness
+    comparability: Comparability
     headline: Mapping[str, Headline]
     span: Account | None
     devices: tuple[DeviceAccount, ...]
@@ -96,12 +96,12 @@ class Diff:
             "tool": {"name": "nsys-digest", "version": self.tool_version},
             "base": self.base.to_dict(),
             "head": self.head.to_dict(),
-            "unlike": {
+            "mismatches": {
                 "allowed": [
                     {"code": one.code, "message": one.message, "base": one.base, "head": one.head}
-                    for one in self.likeness.allowed
+                    for one in self.comparability.allowed
                 ],
-                "unknown": [{"code": one.code, "message": one.message} for one in self.likeness.unknown],
+                "unknown": [{"code": one.code, "message": one.message} for one in self.comparability.unknown],
             },
             "headline": {key_of(name): figure.to_dict(name) for name, figure in self.headline.items()},
             "span": None if self.span is None else self.span.to_dict(),
@@ -116,22 +116,27 @@ class Diff:
 
 
 def compare(
-    base: Side, head: Side, *, allow_unlike: Iterable[str] = (), rules: Callable[[], Rules], tool_version: str
+    base: RunSet,
+    head: RunSet,
+    *,
+    allow_mismatch: Iterable[str] = (),
+    rules: Callable[[], KernelCategories],
+    tool_version: str,
 ) -> Diff:
     """Compare two sides by one typical run of each; ``rules`` tell kernels apart that have nearly the same name.
 
     Raises:
-        UsageInvalid: ``allow_unlike`` has a reason that does not exist.
-        CapturesUnlike: there is a reason not to compare that is not allowed.
+        UsageInvalid: ``allow_mismatch`` has a reason that does not exist.
+        CapturesMismatch: there is a reason not to compare that is not allowed.
 
     """
-    found = likeness(base, head, allow_unlike)
+    found = comparability(base, head, allow_mismatch)
     sides = _compared(base), _compared(head)
     ours, theirs = base.runs[sides[0].typical].digest, head.runs[sides[1].typical].digest
     return Diff(
         base=sides[0],
         head=sides[1],
-        likeness=found,
+        comparability=found,
         headline=_headline(base, head, ours, theirs),
         span=whole_account(ours, theirs),
         devices=device_accounts(ours, theirs),
@@ -140,7 +145,7 @@ def compare(
     )
 
 
-def _compared(side: Side) -> ComparedSide:
+def _compared(side: RunSet) -> ComparedSide:
     runs = (
         ComparedRun(run.source, run.digest.file, run.digest.tool_version, run.digest.gpu_activity_span_ns)
         for run in side.runs
@@ -149,7 +154,7 @@ def _compared(side: Side) -> ComparedSide:
     return ComparedSide(tuple(runs), chosen, side.runs[chosen].digest.warnings)
 
 
-def _headline(base: Side, head: Side, ours: Digest, theirs: Digest) -> dict[str, Headline]:
+def _headline(base: RunSet, head: RunSet, ours: Digest, theirs: Digest) -> dict[str, Headline]:
     runs = [[headline(digest) for digest in side.digests] for side in (base, head)]
     return {
         name: Headline(pair, *(tuple(figures[name] for figures in side) for side in runs))

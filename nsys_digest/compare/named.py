@@ -10,7 +10,7 @@ from nsys_digest.compare.span_breakdown import active, paired
 from nsys_digest.compare.tables import Figures, Number
 from nsys_digest.model.base_types import KINDS
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.section_types import LaunchCost, Tails
+from nsys_digest.model.section_types import Durations, LaunchCost
 
 Named: TypeAlias = Mapping[str, Figures]
 Labels: TypeAlias = tuple[str, ...]
@@ -61,7 +61,7 @@ def numbered(names: Iterable[str]) -> Labels:
     return tuple(told)
 
 
-def _tails(tails: Tails) -> Figures:
+def _tails(tails: Durations) -> Figures:
     return {
         "count": tails.count,
         **{f"{name}_ns": getattr(tails, f"{name}_ns") for name in ("min", "p50", "p95", "p99", "max")},
@@ -152,9 +152,9 @@ def _nvtx_tails(digest: Digest, _: Labels) -> Named | None:
 
 def kernels(digest: Digest, _: Labels) -> Named:
     """Return the kernels by short name: all, or those of ``top_kernels`` where the digest has no more."""
-    if digest.kernel_tails is None:
+    if digest.kernel_durations is None:
         return {name: {"total_ns": total.total_ns, "count": total.count} for name, total in digest.top_kernels}
-    return {name: {"total_ns": tails.total_ns, "count": tails.count} for name, tails in digest.kernel_tails.items()}
+    return {name: {"total_ns": tails.total_ns, "count": tails.count} for name, tails in digest.kernel_durations.items()}
 
 
 def _categories(digest: Digest, _: Labels) -> Named | None:
@@ -275,13 +275,19 @@ PARTS: Final[Mapping[str, tuple[str, Part]]] = {
     "dispatch": ("count", _dispatch),
     "dispatch_steps": ("total_ns", _dispatch_steps),
     "steps": ("total_ns", _steps),
-    "api_tails": ("p95_ns", lambda digest, _: None if (found := digest.api_tails) is None else _all_tails(found)),
-    "kernel_tails": ("p95_ns", lambda digest, _: None if (found := digest.kernel_tails) is None else _all_tails(found)),
+    "api_durations": (
+        "p95_ns",
+        lambda digest, _: _all_durations(digest.api_durations),
+    ),
+    "kernel_durations": (
+        "p95_ns",
+        lambda digest, _: _all_durations(digest.kernel_durations),
+    ),
     "nvtx_tails": ("p95_ns", _nvtx_tails),
     "dispatch_tails": ("p95_ns", _dispatch_tails),
 }
 """The figure that each table goes by, and where its rows come from."""
 
 
-def _all_tails(found: Mapping[str, Tails]) -> Named:
-    return {name: _tails(tails) for name, tails in found.items()}
+def _all_durations(found: Mapping[str, Durations] | None) -> Named | None:
+    return None if found is None else {name: _tails(tails) for name, tails in found.items()}

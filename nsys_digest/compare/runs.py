@@ -17,7 +17,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RunSet:
     """The repeats of one side, in the order given; at least one."""
 
     runs: tuple[Run, ...]
@@ -32,7 +32,7 @@ class Side:
         return tuple(run.digest for run in self.runs)
 
 
-def typical(side: Side) -> int:
+def typical(side: RunSet) -> int:
     """Return the position of the run whose GPU span is the median of its side: the lower of two, the first of equals.
 
     One real run stands for its side, and not the median of each figure, so that its figures still add up. Where a span

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import BaselineMissing, DigestInvalid, OutputFailed, UsageInvalid
 from nsys_digest.files import write_whole
 from nsys_digest.model.digest import Digest
@@ -75,7 +75,7 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self.folder = DEFAULT_STORE if folder is None else Path(folder)
 
-    def save(self, name: str, side: Side, commit: str | None = None) -> tuple[Path, ...]:
+    def save(self, name: str, side: RunSet, commit: str | None = None) -> tuple[Path, ...]:
         """Keep the digests of the runs under a name; return the files.
 
         Raises:
@@ -110,7 +110,7 @@ class Store:
         return tuple(paths)
 
     def update(
-        self, name: str, side: Side, commit: str | None = None, keep: int = 0
+        self, name: str, side: RunSet, commit: str | None = None, keep: int = 0
     ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
         """Keep the runs, then drop the earlier ones of the same GPUs but the last ``keep``; return (new, dropped).
 
@@ -152,7 +152,7 @@ class Store:
                     )
         return Listing(tuple(found), tuple(damaged))
 
-    def pick(self, spelling: str, like: Side | None = None) -> Picked:
+    def pick(self, spelling: str, like: RunSet | None = None) -> Picked:
         """Return the runs of ``@NAME`` (the last one saved) or ``@NAME:N`` (the last N), of the GPUs of ``like``.
 
         Raises:

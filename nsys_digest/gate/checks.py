@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from nsys_digest import __version__
-from nsys_digest.compare.comparability import Difference, Likeness, likeness, unlike_repeats
+from nsys_digest.compare.comparability import Comparability, Difference, comparability, repeat_mismatches
 from nsys_digest.compare.devices import documents
-from nsys_digest.compare.runs import Side
-from nsys_digest.errors import CapturesUnlike, UsageInvalid
+from nsys_digest.compare.runs import RunSet
+from nsys_digest.errors import CapturesMismatch, UsageInvalid
 from nsys_digest.gate.policy import Policy, Rule
 from nsys_digest.gate.presence import presence_outcome
 from nsys_digest.gate.repeats import check_repeats, distinct, noise_report
@@ -35,11 +35,11 @@ class _Sides:
 
 
 def check_sides(
-    head: Side,
-    base: Side | None,
+    head: RunSet,
+    base: RunSet | None,
     policy: Policy,
     *,
-    allow_unlike: Iterable[str] = (),
+    allow_mismatch: Iterable[str] = (),
     min_repeats: int | None = None,
     notes: Sequence[str] = (),
 ) -> CheckResult:
@@ -47,7 +47,7 @@ def check_sides(
 
     Raises:
         UsageInvalid: the policy compares, and there is no baseline.
-        CapturesUnlike: the captures differ in what changes figures by itself, and that was not allowed.
+        CapturesMismatch: the captures differ in what changes figures by itself, and that was not allowed.
         MissingData: a side has fewer runs than asked for.
 
     """
@@ -55,7 +55,7 @@ def check_sides(
     head, twice = distinct(head)
     base, twice_too = (None, ()) if base is None else distinct(base)
     check_repeats(head, base, policy.noise.min_repeats if min_repeats is None else min_repeats)
-    found = _likeness(head, base, tuple(allow_unlike))
+    found = _comparability(head, base, tuple(allow_mismatch))
     after, noted = documents(head, head.runs[0].digest)
     before, noted_too = (None, ()) if base is None else documents(base, head.runs[0].digest)
     sides = _Sides(after, before)
@@ -71,14 +71,14 @@ def check_sides(
         policy=policy.source,
         outcomes=outcomes,
         noise=noise_report(outcomes, head, base, policy),
-        allowed_unlike=found.allowed,
-        unknown_unlike=found.unknown,
+        allowed_mismatches=found.allowed,
+        unknown_mismatches=found.unknown,
         notes=(*notes, *twice, *twice_too, *noted, *noted_too),
         tool_version=__version__,
     )
 
 
-def _check_baseline(policy: Policy, base: Side | None) -> None:
+def _check_baseline(policy: Policy, base: RunSet | None) -> None:
     needs = [rule for rule in policy.rules if rule.compares]
     if base is None and needs:
         raise UsageInvalid(
@@ -87,16 +87,18 @@ def _check_baseline(policy: Policy, base: Side | None) -> None:
         )
 
 
-def _likeness(head: Side, base: Side | None, allow: tuple[str, ...]) -> Likeness:
+def _comparability(head: RunSet, base: RunSet | None, allow: tuple[str, ...]) -> Comparability:
     if base is not None:
-        return likeness(base, head, allow)
-    among: tuple[Difference, ...] = unlike_repeats(head, "HEAD")
+        return comparability(base, head, allow)
+    among: tuple[Difference, ...] = repeat_mismatches(head, "HEAD")
     refused = [difference for difference in among if difference.code not in allow]
     if refused:
         told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
         codes = ",".join(dict.fromkeys(difference.code for difference in among))
-        raise CapturesUnlike(f"the runs are no repeats: {told}; check them all the same with --allow-unlike {codes}")
-    return Likeness(among, ())
+        raise CapturesMismatch(
+            f"the runs are no repeats: {told}; check them all the same with --allow-mismatch {codes}"
+        )
+    return Comparability(among, ())
 
 
 def _rule_outcomes(rule: Rule, sides: _Sides, policy: Policy) -> Iterator[tuple[Outcome, Trial | None]]:

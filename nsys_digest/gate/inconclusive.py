@@ -14,7 +14,7 @@ from nsys_digest.gate.verdict import CheckResult, NoiseReport
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class Inconclusive:
     """What there is to say: a result without outcomes, and the error that stood against more, ``code`` and all."""
 
     result: CheckResult
@@ -31,7 +31,7 @@ class Untold:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
 
 
-def untold(error: DigestError, head: Sequence[str], base: Sequence[str], policy: Policy) -> Untold:
+def untold(error: DigestError, head: Sequence[str], base: Sequence[str], policy: Policy) -> Inconclusive:
     """Return what a check says that an error ended; ``head`` and ``base`` are the runs as they were given."""
     noise = NoiseReport(
         known=False,
@@ -50,9 +50,9 @@ def untold(error: DigestError, head: Sequence[str], base: Sequence[str], policy:
         policy=policy.source,
         outcomes=(),
         noise=noise,
-        allowed_unlike=(),
-        unknown_unlike=(),
+        allowed_mismatches=(),
+        unknown_mismatches=(),
         notes=(),
         tool_version=__version__,
     )
-    return Untold(result, error.code, str(error))
+    return Inconclusive(result, error.code, str(error))

@@ -19,7 +19,7 @@ _SHARE: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Rules of one kind: which figures, of what most, what is allowed."""
+    """KernelCategories of one kind: which figures, of what most, what is allowed."""
 
     title: str
     pattern: str
@@ -43,7 +43,7 @@ _NAMED: Final = (
     _Kind("NVTX ranges", "nvtx.*.union_s", '["10%", "1ms"]', "s"),
     _Kind("Dispatch steps by mode and padded size", "dispatch_steps.*.wall.p50_s", '["10%", "20us"]', "s"),
     _Kind("Steps", "steps.wall.p50_s", '["5%", "20us"]', "s"),
-    _Kind("The slow end of kernels", "kernel_tails.*.p95_s", '["15%", "5us"]', "s", floor="5us"),
+    _Kind("The slow end of kernels", "kernel_durations.*.p95_s", '["15%", "5us"]', "s", floor="5us"),
 )
 _CALLS: Final = (
     ("Calls in which the host waits for the GPU", "*Synchronize*", '["5%", 2]', "up"),
@@ -117,8 +117,8 @@ def _calls(document: Json) -> Iterator[str]:
 
 def _weight(path: Path, value: float, document: Json) -> float:
     """Return by how much a name matters: its total time, where the figure is of its tail."""
-    if path[0] == "kernel_tails":
-        return float(document["kernel_tails"][path[1]]["total_s"])
+    if path[0] == "kernel_durations":
+        return float(document["kernel_durations"][path[1]]["total_s"])
     return value
 
 

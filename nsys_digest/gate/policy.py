@@ -24,7 +24,7 @@ BUILT_IN: Final = "built-in policy"
 SECTIONS: Final[Mapping[str, str]] = {
     "nvtx": "nvtx",
     "api": "api",
-    "kernel": "kernel_tails",
+    "kernel": "kernel_durations",
     "category": "categories",
     "dispatch": "dispatch",
     "warnings": "warnings",

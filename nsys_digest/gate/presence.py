@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from nsys_digest.compare.runs import Side
+from nsys_digest.compare.runs import RunSet
 from nsys_digest.gate.policy import SECTIONS, Presence
 from nsys_digest.gate.verdict import Kind, Outcome
 from nsys_digest.model.figures import lists_all, names
@@ -14,7 +14,7 @@ from nsys_digest.model.figures import lists_all, names
 Json: TypeAlias = dict[str, Any]
 
 
-def presence_outcome(presence: Presence, head: Side, documents: Sequence[Json]) -> Outcome:
+def presence_outcome(presence: Presence, head: RunSet, documents: Sequence[Json]) -> Outcome:
     """Return the verdict on one name; ``documents`` are those of the runs of HEAD."""
     kind: Kind = "require" if presence.required else "forbid"
     figure = f"{kind} {presence.kind} {presence.text}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import MissingData
 from nsys_digest.gate.policy import Policy
 from nsys_digest.gate.significance import repeats_needed
 from nsys_digest.gate.verdict import NoiseReport, Outcome
 
 
-def distinct(side: Side) -> tuple[Side, tuple[str, ...]]:
+def distinct(side: RunSet) -> tuple[RunSet, tuple[str, ...]]:
     """Return a side without runs that are there twice, which are no repeats, and a note on each."""
     runs: list[Run] = []
     notes = []
@@ -21,10 +21,10 @@ def distinct(side: Side) -> tuple[Side, tuple[str, ...]]:
             runs.append(run)
         else:
             notes.append(f"{run.source} is the same run as {same.source}, and counts once")
-    return Side(tuple(runs)), tuple(notes)
+    return RunSet(tuple(runs)), tuple(notes)
 
 
-def check_repeats(head: Side, base: Side | None, fewest: int) -> None:
+def check_repeats(head: RunSet, base: RunSet | None, fewest: int) -> None:
     """Refuse fewer runs than asked for; raises MissingData."""
     counts = {"HEAD": len(head.runs)} | ({} if base is None else {"BASE": len(base.runs)})
     few = [f"{name} has {count}" for name, count in counts.items() if count < fewest]
@@ -32,7 +32,7 @@ def check_repeats(head: Side, base: Side | None, fewest: int) -> None:
         raise MissingData(f"at least {fewest} runs a side are asked for, and {' and '.join(few)}; record more runs")
 
 
-def noise_report(outcomes: Sequence[Outcome], head: Side, base: Side | None, policy: Policy) -> NoiseReport:
+def noise_report(outcomes: Sequence[Outcome], head: RunSet, base: RunSet | None, policy: Policy) -> NoiseReport:
     """Say how noise was dealt with."""
     noise = policy.noise
     tested = sum(outcome.p_adjusted is not None for outcome in outcomes)

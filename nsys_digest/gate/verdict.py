@@ -75,8 +75,8 @@ class CheckResult:
     policy: str
     outcomes: tuple[Outcome, ...]
     noise: NoiseReport
-    allowed_unlike: tuple[Difference, ...]
-    unknown_unlike: tuple[Unknown, ...]
+    allowed_mismatches: tuple[Difference, ...]
+    unknown_mismatches: tuple[Unknown, ...]
     notes: tuple[str, ...]
     tool_version: str
 
@@ -140,8 +140,8 @@ class CheckResult:
             "policy": self.policy,
             "counts": dict(self.counts()),
             "noise": asdict(self.noise),
-            "allowed_unlike": [asdict(difference) for difference in self.allowed_unlike],
-            "unknown_unlike": [asdict(unknown) for unknown in self.unknown_unlike],
+            "allowed_mismatches": [asdict(difference) for difference in self.allowed_mismatches],
+            "unknown_mismatches": [asdict(unknown) for unknown in self.unknown_mismatches],
             "notes": list(self.notes),
             "outcomes": [_outcome(outcome) for outcome in self.outcomes],
         }

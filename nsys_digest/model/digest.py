@@ -17,11 +17,11 @@ from nsys_digest.model.section_types import (
     Category,
     Communication,
     DispatchStep,
+    Durations,
     Idle,
     Launch,
     Memory,
     Steps,
-    Tails,
 )
 from nsys_digest.units import to_ns, to_seconds
 
@@ -41,8 +41,8 @@ ADDED: Final[Mapping[str, Any]] = {
     "memory": Memory,
     "communication": tuple[Communication, ...],
     "categories": Mapping[str, Category],
-    "api_tails": Mapping[str, Tails],
-    "kernel_tails": Mapping[str, Tails],
+    "api_durations": Mapping[str, Durations],
+    "kernel_durations": Mapping[str, Durations],
     "dispatch_steps": tuple[DispatchStep, ...],
     "steps": Steps,
 }
@@ -73,8 +73,8 @@ class Digest:
     memory: Memory | None = None
     communication: tuple[Communication, ...] | None = None
     categories: Mapping[str, Category] | None = None
-    api_tails: Mapping[str, Tails] | None = None
-    kernel_tails: Mapping[str, Tails] | None = None
+    api_durations: Mapping[str, Durations] | None = None
+    kernel_durations: Mapping[str, Durations] | None = None
     dispatch_steps: tuple[DispatchStep, ...] | None = None
     steps: Steps | None = None
     notes: str = NOTES

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Self
 
-from nsys_digest.errors import RulesInvalid
+from nsys_digest.errors import CategoriesInvalid
 
 COMMUNICATION = "communication"
 OTHER = "other"
@@ -52,7 +52,7 @@ class Rule:
     source: str = ""
 
 
-class Rules:
+class KernelCategories:
     """Rules in order: the first one whose pattern is found in a name wins."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -77,43 +77,45 @@ class Rules:
         return self._known[name]
 
 
-def load_rules(path: Path | None) -> Rules:
+def load_kernel_categories(path: Path | None) -> KernelCategories:
     """Return the shipped rules, or those of a TOML file, before the shipped ones unless it says ``extends = false``."""
     if path is None:
-        return Rules.shipped()
+        return KernelCategories.shipped()
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise RulesInvalid(f"cannot read the rules {path}: {error.strerror}; check the path and permissions") from None
+        raise CategoriesInvalid(
+            f"cannot read the rules {path}: {error.strerror}; check the path and permissions"
+        ) from None
     except UnicodeDecodeError:
-        raise RulesInvalid(f"{path} is not UTF-8 text; save the rules as a TOML file in UTF-8") from None
+        raise CategoriesInvalid(f"{path} is not UTF-8 text; save it as a TOML file in UTF-8") from None
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         what = " ".join(str(error).split())
-        raise RulesInvalid(
+        raise CategoriesInvalid(
             f"{path} is not valid TOML: {what}; patterns are best written in single quotes: pattern = 'gemm'"
         ) from None
     _reject_unknown(document, _TOP_KEYS, str(path))
     extends = document.get("extends", True)
     if not isinstance(extends, bool):
-        raise RulesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped rules")
+        raise CategoriesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped rules")
     own = _read_rules(document, path.name, str(path))
-    return Rules((*own, *_shipped()) if extends else own)
+    return KernelCategories((*own, *_shipped()) if extends else own)
 
 
 @cache
 def _shipped() -> tuple[Rule, ...]:
     """Return the rules of the package."""
     text = resources.files("nsys_digest.model").joinpath("kernel_categories.toml").read_text(encoding="utf-8")
-    return _read_rules(tomllib.loads(text), "shipped", "rules.toml of nsys-digest")
+    return _read_rules(tomllib.loads(text), "shipped", "kernel_categories.toml of nsys-digest")
 
 
 def _read_rules(document: Mapping[str, object], source: str, place: str) -> tuple[Rule, ...]:
     """Return the rules of a document; ``place`` begins each error."""
     tables = document.get("rule", [])
     if not isinstance(tables, list):
-        raise RulesInvalid(f"{place}: rule is not a list of tables; begin each rule with [[rule]]")
+        raise CategoriesInvalid(f"{place}: rule is not a list of tables; begin each rule with [[rule]]")
     return tuple(
         _read_rule(table, f"{source} {number}", f"{place}, rule {number}") for number, table in enumerate(tables, 1)
     )
@@ -122,24 +124,24 @@ def _read_rules(document: Mapping[str, object], source: str, place: str) -> tupl
 def _read_rule(table: object, source: str, place: str) -> Rule:
     """Return one rule, or raise what is wrong with it."""
     if not isinstance(table, dict):
-        raise RulesInvalid(f"{place} is not a table; begin each rule with [[rule]]")
+        raise CategoriesInvalid(f"{place} is not a table; begin each rule with [[rule]]")
     _reject_unknown(table, _RULE_KEYS, place)
     category = _text(table, "category", place)
     pattern = _text(table, "pattern", place)
     if category is None:
-        raise RulesInvalid(f'{place} has no category; add one, for example category = "gemm"')
+        raise CategoriesInvalid(f'{place} has no category; add one, for example category = "gemm"')
     if not _CATEGORY.fullmatch(category):
-        raise RulesInvalid(
+        raise CategoriesInvalid(
             f"{place}: {category!r} is no name of a category; use small letters, digits and _, a letter first"
         )
     if pattern is None:
-        raise RulesInvalid(f"{place} has no pattern; add one, for example pattern = 'my_kernel'")
+        raise CategoriesInvalid(f"{place} has no pattern; add one, for example pattern = 'my_kernel'")
     _check_pattern(pattern, place)
     kind = _text(table, "kind", place)
     if kind is not None and category != COMMUNICATION:
-        raise RulesInvalid(f"{place} has a kind, but its category is {category}; only {COMMUNICATION} has kinds")
+        raise CategoriesInvalid(f"{place} has a kind, but its category is {category}; only {COMMUNICATION} has kinds")
     if kind is not None and kind not in KINDS:
-        raise RulesInvalid(f"{place}: {kind!r} is no kind of communication; use one of {', '.join(KINDS)}")
+        raise CategoriesInvalid(f"{place}: {kind!r} is no kind of communication; use one of {', '.join(KINDS)}")
     return Rule(category, pattern, kind, _text(table, "note", place) or "", source)
 
 
@@ -151,23 +153,25 @@ def _check_pattern(pattern: str, place: str) -> None:
             compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError, FutureWarning) as error:
         what = " ".join(str(error).split())
-        raise RulesInvalid(
+        raise CategoriesInvalid(
             f"{place}: {pattern!r} is no regular expression: {what}; put \\ before a sign that stands for itself"
         ) from None
     if compiled.search("") is not None:
-        raise RulesInvalid(f"{place}: {pattern!r} matches the empty string, so every kernel; name part of a kernel")
+        raise CategoriesInvalid(
+            f"{place}: {pattern!r} matches the empty string, so every kernel; name part of a kernel"
+        )
 
 
 def _reject_unknown(table: Mapping[str, object], known: tuple[str, ...], place: str) -> None:
     """Raise at the first key that means nothing."""
     for key in table:
         if key not in known:
-            raise RulesInvalid(f"{place}: unknown key {key!r}; use {', '.join(known)}")
+            raise CategoriesInvalid(f"{place}: unknown key {key!r}; use {', '.join(known)}")
 
 
 def _text(table: Mapping[str, object], key: str, place: str) -> str | None:
     """Return a value that is text or missing."""
     value = table.get(key)
     if value is not None and not isinstance(value, str):
-        raise RulesInvalid(f"{place}: {key} is not text; put it in quotes")
+        raise CategoriesInvalid(f"{place}: {key} is not text; put it in quotes")
     return value

@@ -17,14 +17,14 @@ SECTIONS: Final = (
     "categories",
     "nvtx",
     "dispatch_steps",
-    "api_tails",
-    "kernel_tails",
+    "api_durations",
+    "kernel_durations",
 )
 """The sections that can be left out; ``steps`` is there when a step is named."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tails:
+class Durations:
     """A set of lengths of time. Percentiles are nearest rank: the value at position ceil(p / 100 * count), from 1."""
 
     count: int
@@ -100,9 +100,9 @@ class LaunchCost:
     ``queue_delay`` is over launches whose work began after the call returned; the others are counted apart.
     """
 
-    api: Tails
-    queue_delay: Tails
-    latency: Tails
+    api: Durations
+    queue_delay: Durations
+    latency: Durations
     started_before_return_count: int
 
 
@@ -217,7 +217,7 @@ class DispatchStep:
     steps: int
     actual: int | None
     padding_ratio: float | None
-    wall: Tails
+    wall: Durations
     gpu_busy_ns: int | None
     gpu_launched_ns: int | None
     graph_launch_count: int
@@ -237,7 +237,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class RatioTails:
+class RatioPercentiles:
     """Percentiles (nearest rank) of a ratio."""
 
     p50: float | None
@@ -250,9 +250,9 @@ class Steps:
 
     name: str
     count: int
-    wall: Tails
-    busy_ratio: RatioTails
-    idle: Tails | None
-    exposed_communication: Tails | None
+    wall: Durations
+    busy_ratio: RatioPercentiles
+    idle: Durations | None
+    exposed_communication: Durations | None
     first: Step | None
     slowest: tuple[Step, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from nsys_digest.gate.inconclusive import Untold
+from nsys_digest.gate.inconclusive import Inconclusive
 from nsys_digest.gate.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import one_line
 
@@ -25,7 +25,7 @@ def render(result: CheckResult, *, now: datetime) -> str:
     return _whole(suite, "\n".join(one_line(outcome.reason) for outcome in result.worst_first()))
 
 
-def render_untold(found: Untold, *, now: datetime) -> str:
+def render_untold(found: Inconclusive, *, now: datetime) -> str:
     """Return a check without a result as a suite of one test case, the error that ended it."""
     suite = _suite(found.result, now, {"tests": 1, "failures": 0, "errors": 1, "skipped": 0})
     case = ET.SubElement(suite, "testcase", {"name": found.code, "classname": "nsys-digest.check", "time": "0"})
@@ -67,7 +67,7 @@ def _properties(result: CheckResult) -> list[tuple[str, str]]:
     found = [("policy", result.policy), ("noise", result.noise.text), ("tool_version", result.tool_version)]
     found += [("head", source) for source in result.head]
     found += [("base", source) for source in result.base]
-    found += [(f"unlike_allowed.{difference.code}", difference.message) for difference in result.allowed_unlike]
+    found += [(f"mismatch_allowed.{difference.code}", difference.message) for difference in result.allowed_mismatches]
     return found
 
 

@@ -89,8 +89,8 @@ def _lead(result: CheckResult, again: Sequence[str]) -> Iterator[str]:
 def explanation(result: CheckResult, again: Sequence[str] = ()) -> str:
     """Return the command that explains a change, with the options ``again`` and what was allowed."""
     base = tuple(_spellings(result.base))
-    unlike = ",".join(dict.fromkeys(difference.code for difference in result.allowed_unlike))
-    start = ["nsys-digest", "diff", *again, *(["--allow-unlike", unlike] if unlike else [])]
+    mismatches = ",".join(dict.fromkeys(difference.code for difference in result.allowed_mismatches))
+    start = ["nsys-digest", "diff", *again, *(["--allow-mismatch", mismatches] if mismatches else [])]
     if len(base) == len(result.head) == 1:
         return shlex.join([*start, base[0], result.head[0]])
     return f"{shlex.join(start)} --base {spelled(base)} --head {spelled(result.head)}"
@@ -109,9 +109,9 @@ def _facts(result: CheckResult) -> Iterator[tuple[str, str]]:
         yield "BASE", _runs(result.base)
     yield "policy", result.policy
     yield "noise", result.noise.text
-    for difference in result.allowed_unlike:
-        yield f"unlike, allowed: {difference.code}", difference.message
-    for unknown in result.unknown_unlike:
+    for difference in result.allowed_mismatches:
+        yield f"mismatch, allowed: {difference.code}", difference.message
+    for unknown in result.unknown_mismatches:
         yield f"not known: {unknown.code}", unknown.message
     for note in result.notes:
         yield "note", note

@@ -43,8 +43,8 @@ _LAYOUTS = {
     "dispatch": _Layout("Dispatch marks, count"),
     "dispatch_steps": _Layout("Dispatch steps by mode and padded size, wall time", (("steps", "steps"),)),
     "steps": _Layout("Steps, wall time", (("p50_ns", "p50"), ("count", "count"))),
-    "kernel_tails": _Layout("Kernel tails, p95", _TAILS),
-    "api_tails": _Layout("CUDA API tails, p95", _TAILS),
+    "kernel_durations": _Layout("Kernel tails, p95", _TAILS),
+    "api_durations": _Layout("CUDA API tails, p95", _TAILS),
     "nvtx_tails": _Layout("NVTX tails, p95", _TAILS),
     "dispatch_tails": _Layout("Dispatch step tails, p95", _TAILS),
 }
@@ -71,9 +71,9 @@ def diff_report(found: Diff, top: int, threshold: Threshold) -> Report:
 def _facts(found: Diff) -> Iterator[tuple[str, str]]:
     yield "BASE", _side(found.base)
     yield "HEAD", _side(found.head)
-    for difference in found.likeness.allowed:
-        yield f"unlike, allowed: {difference.code}", difference.message
-    for unknown in found.likeness.unknown:
+    for difference in found.comparability.allowed:
+        yield f"mismatch, allowed: {difference.code}", difference.message
+    for unknown in found.comparability.unknown:
         yield f"not known: {unknown.code}", unknown.message
     versions = sorted({run.tool_version for side in (found.base, found.head) for run in side.runs})
     if len(versions) > 1:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nsys_digest.gate.inconclusive import Untold
+from nsys_digest.gate.inconclusive import Inconclusive
 from nsys_digest.report.blocks import Report
 
 
-def untold_report(found: Untold) -> Report:
+def untold_report(found: Inconclusive) -> Report:
     """Say why nothing could be told, and of which runs."""
     result = found.result
     sides = [("HEAD", result.head), ("BASE", result.base)]

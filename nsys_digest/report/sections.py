@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.section_types import DispatchStep, Idle, LaunchCost, Steps, Tails
+from nsys_digest.model.section_types import DispatchStep, Durations, Idle, LaunchCost, Steps
 from nsys_digest.report.blocks import NAME, Block, Column, more, named, numbers
 from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
@@ -210,7 +210,7 @@ def _longest(steps: Sequence[DispatchStep], top: int) -> list[DispatchStep]:
     return [steps[index] for index in sorted(ranked[:top])]
 
 
-def _three(tails: Tails) -> str:
+def _three(tails: Durations) -> str:
     return ", ".join(map(duration, (tails.p50_ns, tails.p95_ns, tails.max_ns)))
 
 

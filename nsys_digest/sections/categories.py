@@ -11,7 +11,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals, empty, subtract, union, union_lengths
 from nsys_digest.model.codec import encode
-from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, Rule, Rules
+from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, KernelCategories, Rule
 from nsys_digest.model.section_types import Category, Communication, KindTotal
 from nsys_digest.sections.totals import name_of
 from nsys_digest.trace.collect.gpu import GpuCollector
@@ -29,7 +29,7 @@ def full_names(gpu: GpuCollector, strings: Mapping[int, str]) -> list[str]:
 class Classified:
     """The kernels among the operations, each with the rule that knows its name."""
 
-    def __init__(self, operations: Operations, names: Sequence[str], rules: Rules) -> None:
+    def __init__(self, operations: Operations, names: Sequence[str], rules: KernelCategories) -> None:
         """Classify each label once; ``names`` are the full names by label."""
         self.rules: list[Rule | None] = [rules.classify(name) for name in names]
         self.operations = operations
@@ -134,7 +134,7 @@ class RuleUse:
         return json.dumps(encode(self), ensure_ascii=False, allow_nan=False, **layout)
 
 
-def rule_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules: Rules) -> RuleUse:
+def rule_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules: KernelCategories) -> RuleUse:
     """Return the kernels by full name with the rule that knows each; takes the operations out of the collector."""
     assert gpu.operations is not None
     start_ns, end_ns, _, _, label = gpu.operations.take()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s
-from nsys_digest.model.section_types import Tails
+from nsys_digest.model.section_types import Durations
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.link import Calls, Operations
@@ -30,13 +30,13 @@ def sorted_percentile(values: npt.NDArray[Any], percent: int) -> Any:
     return values[rank(percent, values.size)].item() if values.size else None
 
 
-def tails(lengths_ns: Int64s) -> Tails:
+def tails(lengths_ns: Int64s) -> Durations:
     """Return the tails of lengths in any order."""
     return _of_sorted(np.sort(lengths_ns))
 
 
-def _of_sorted(values: Int64s) -> Tails:
-    return Tails(
+def _of_sorted(values: Int64s) -> Durations:
+    return Durations(
         count=values.size,
         total_ns=int(values.sum()),
         min_ns=sorted_percentile(values, 0),
@@ -47,7 +47,7 @@ def _of_sorted(values: Int64s) -> Tails:
     )
 
 
-def tails_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: int) -> list[Tails]:
+def tails_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: int) -> list[Durations]:
     """Return the tails of the lengths of each group 0 … groups - 1; no interval is reversed. Arrays of shape (n,)."""
     widest = 1 + max(
         (
@@ -74,7 +74,7 @@ def tails_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: int) -
     return [_of_sorted(lengths_ns[low:high]) for low, high in pairwise(edges.tolist())]
 
 
-def by_total(names: Sequence[str], group: Ints, start_ns: Int64s, end_ns: Int64s) -> dict[str, Tails]:
+def by_total(names: Sequence[str], group: Ints, start_ns: Int64s, end_ns: Int64s) -> dict[str, Durations]:
     """Return the tails of each name, most total time first; ``names[g]`` is that of group g, and may repeat."""
     ids: dict[str, int] = {}
     id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int32)
@@ -83,12 +83,12 @@ def by_total(names: Sequence[str], group: Ints, start_ns: Int64s, end_ns: Int64s
     return dict(sorted(rows, key=lambda row: (-row[1].total_ns, row[0])))
 
 
-def api_tails(calls: Calls) -> dict[str, Tails]:
+def api_durations(calls: Calls) -> dict[str, Durations]:
     """Return the tails of each recorded API name."""
     return by_total(calls.names, calls.group, calls.start_ns, calls.end_ns)
 
 
-def kernel_tails(operations: Operations, gpu: GpuCollector, short_names: Sequence[str]) -> dict[str, Tails]:
+def kernel_durations(operations: Operations, gpu: GpuCollector, short_names: Sequence[str]) -> dict[str, Durations]:
     """Return the tails of each short kernel name; ``short_names`` are by code."""
     kernels = operations.kind == GPU_KINDS.index("kernel")
     start_ns = operations.start_ns[kernels]

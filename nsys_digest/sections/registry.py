@@ -11,12 +11,12 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals
 from nsys_digest.errors import MissingData
-from nsys_digest.model.kernel_categories import Rules
+from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.model.section_types import NvtxDetail
 from nsys_digest.sections.categories import Classified, categories, communication, exposed, full_names
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.dispatch_steps import dispatch_steps, step_times
-from nsys_digest.sections.durations import api_tails, kernel_tails
+from nsys_digest.sections.durations import api_durations, kernel_durations
 from nsys_digest.sections.idle import device_gaps, idle
 from nsys_digest.sections.launch import launch
 from nsys_digest.sections.launched import LaunchedWork
@@ -37,7 +37,7 @@ class AccountOptions:
 
     sections: tuple[str, ...]
     gaps: int
-    rules: Rules
+    rules: KernelCategories
     step: str | None
 
     @property
@@ -89,7 +89,7 @@ def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ..
     """Count what the sections that were made cannot know."""
     kind, call = events.operations.kind, events.operations.call
     unseen = unmatched = 0
-    if {"communication", "categories", "kernel_tails"} & wanted:
+    if {"communication", "categories", "kernel_durations"} & wanted:
         unseen = int(np.count_nonzero(kind == GPU_KINDS.index("graph")))
     if {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
         unmatched = int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE)))
@@ -112,11 +112,11 @@ def _by_time(
         made["idle"] = idle(events, ordinals, options.gaps, namer.name, range_names.__getitem__)
     if "memory" in wanted:
         made["memory"] = memory(events.operations, scanned.gpu, len(ordinals))
-    if "api_tails" in wanted:
-        made["api_tails"] = api_tails(events.calls)
-    if "kernel_tails" in wanted:
+    if "api_durations" in wanted:
+        made["api_durations"] = api_durations(events.calls)
+    if "kernel_durations" in wanted:
         short = [name_of(key, strings) for key in scanned.gpu.kernel_names.values]
-        made["kernel_tails"] = kernel_tails(events.operations, scanned.gpu, short)
+        made["kernel_durations"] = kernel_durations(events.operations, scanned.gpu, short)
     if not {"communication", "categories"} & wanted and options.step is None:
         return made, None
     kernels = Classified(events.operations, full_names(scanned.gpu, strings), options.rules)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals
-from nsys_digest.model.section_types import RatioTails, Step, Steps
+from nsys_digest.model.section_types import RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import sorted_percentile, tails
 from nsys_digest.sections.idle import CAUSES, DeviceGaps, causes_of
 from nsys_digest.trace.link import Events
@@ -56,7 +56,7 @@ def steps(
         name=name,
         count=chosen.size,
         wall=tails(wall_ns[1:]),
-        busy_ratio=RatioTails(sorted_percentile(ratio, 50), sorted_percentile(ratio, 0)),
+        busy_ratio=RatioPercentiles(sorted_percentile(ratio, 50), sorted_percentile(ratio, 0)),
         idle=tails((wall_ns - busy_ns)[1:]) if known else None,
         exposed_communication=None if exposed_ns is None else tails(exposed_ns[1:]),
         first=step(0) if chosen.size else None,

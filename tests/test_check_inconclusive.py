@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 
 from digests import TRACES
-from nsys_digest.errors import CapturesUnlike
-from nsys_digest.gate.inconclusive import Untold, untold
+from nsys_digest.errors import CapturesMismatch
+from nsys_digest.gate.inconclusive import Inconclusive, untold
 from nsys_digest.gate.policy import load_policy
 from nsys_digest.model.json_schema import schema_text
 from nsys_digest.render import github, junit, markdown, sarif, text
@@ -81,13 +81,13 @@ def asked_for(folder: Path) -> tuple[dict[str, Path], list[str | Path]]:
     return files, [*options, "--github", "-f", "text", "-o", folder / "report.txt"]
 
 
-UNLIKE = (TRACES / "graph_graph.sqlite", "-b", TRACES / "graph_node.sqlite")
+MISMATCH = (TRACES / "graph_graph.sqlite", "-b", TRACES / "graph_node.sqlite")
 
 
 @pytest.mark.parametrize(
     ("words", "status", "code"),
     [
-        (UNLIKE, 4, "captures-unlike"),
+        (MISMATCH, 4, "captures-mismatch"),
         ((GATE / "base_1.json", "-b", "@none"), 4, "baseline-missing"),
         ((GATE / "base_1.json", "-b", GATE / "base_2.json", "--min-repeats", "3"), 4, "missing-data"),
         (("none.sqlite", "-b", GATE / "base_2.json"), 3, "trace-unreadable"),
@@ -123,13 +123,13 @@ def test_a_usage_error_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     files, options = asked_for(tmp_path)
     the_line(call("check", GATE / "base_1.json", *options), 2, "usage-invalid")  # compares, but with nothing
-    the_line(call("check", *UNLIKE, "--allow-unlike", "moon", *options), 2, "usage-invalid")
+    the_line(call("check", *MISMATCH, "--allow-mismatch", "moon", *options), 2, "usage-invalid")
     assert {path.read_text() for path in (*files.values(), tmp_path / "report.txt")} == {"of an earlier run"}
     assert not (tmp_path / "summary.md").exists()
 
 
-def hostile() -> Untold:
-    return untold(CapturesUnlike(HOSTILE), [HOSTILE], [HOSTILE], load_policy(None))
+def hostile() -> Inconclusive:
+    return untold(CapturesMismatch(HOSTILE), [HOSTILE], [HOSTILE], load_policy(None))
 
 
 def test_an_error_cannot_break_out() -> None:
@@ -189,6 +189,6 @@ def test_the_suggested_command_works(tmp_path: Path) -> None:
 def test_the_suggested_command_allows_what_the_check_did(tmp_path: Path) -> None:
     policy = tmp_path / "p.toml"
     policy.write_text('[[rule]]\nfigure = "gpu_activity_span_s"\nmax = "1ns"\n', encoding="utf-8")
-    again = suggested((*UNLIKE, "-p", policy, "--allow-unlike", "graph-mode"), tmp_path)
-    assert again[1:3] == ["--allow-unlike", "graph-mode"]
+    again = suggested((*MISMATCH, "-p", policy, "--allow-mismatch", "graph-mode"), tmp_path)
+    assert again[1:3] == ["--allow-mismatch", "graph-mode"]
     assert call(*again).status == 0, again

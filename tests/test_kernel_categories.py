@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from nsys_digest.errors import RulesInvalid
-from nsys_digest.model.kernel_categories import KINDS, OTHER, Rule, Rules, load_rules
+from nsys_digest.errors import CategoriesInvalid
+from nsys_digest.model.kernel_categories import KINDS, OTHER, KernelCategories, Rule, load_kernel_categories
 from support import ROOT
 
-SHIPPED = Rules.shipped()
+SHIPPED = KernelCategories.shipped()
 
 # Real names, one a line, under "# category" or "# category/kind". Long argument lists are left out or cut short.
 NAMES = """
@@ -524,7 +524,7 @@ def test_the_example_of_the_page_does_what_it_says(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "categories.md").read_text(encoding="utf-8").partition("## An example")[2]
     block = re.search(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert block is not None
-    rules = load_rules(written(tmp_path, block[1]))
+    rules = load_kernel_categories(written(tmp_path, block[1]))
     rows = [re.findall(r"`([^`]+)`", row) for row in text.splitlines() if row.startswith("| `")]
     assert len(rows) == 4
     for name, category, *rest in rows:
@@ -535,7 +535,7 @@ def test_the_example_of_the_page_does_what_it_says(tmp_path: Path) -> None:
 
 
 def test_an_answer_is_remembered() -> None:
-    rules = Rules.shipped()
+    rules = KernelCategories.shipped()
     name = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
     assert rules.classify(name) is rules.classify(name) is not None
     assert rules.classify("nothing like it") is rules.classify("nothing like it") is None
@@ -624,13 +624,13 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_no_file_means_the_shipped_rules() -> None:
-    assert load_rules(None).rules == SHIPPED.rules
+    assert load_kernel_categories(None).rules == SHIPPED.rules
     assert SHIPPED.rules[0].source == "shipped 1"
 
 
 @pytest.mark.parametrize("first", ["", "extends = true"])
 def test_own_rules_stand_before_the_shipped_ones(tmp_path: Path, first: str) -> None:
-    rules = load_rules(written(tmp_path, first + OWN))
+    rules = load_kernel_categories(written(tmp_path, first + OWN))
     assert rules.rules[2:] == SHIPPED.rules
     assert rules.classify("my_kernel_gemm") == Rule("search", "my_kernel", None, "ours", "mine.toml 1")
     own = rules.classify("do_my_bcast")
@@ -642,25 +642,25 @@ def test_own_rules_stand_before_the_shipped_ones(tmp_path: Path, first: str) -> 
 
 
 def test_own_rules_replace_the_shipped_ones(tmp_path: Path) -> None:
-    rules = load_rules(written(tmp_path, "extends = false" + OWN))
+    rules = load_kernel_categories(written(tmp_path, "extends = false" + OWN))
     assert [rule.source for rule in rules.rules] == ["mine.toml 1", "mine.toml 2"]
     assert rules.classify("ampere_sgemm_128x64_tn") is None
 
 
 def test_the_first_match_wins(tmp_path: Path) -> None:
     text = "".join(f"[[rule]]\ncategory = '{word}'\npattern = 'gemm'\n" for word in ("first", "second"))
-    found = load_rules(written(tmp_path, text)).classify("ampere_sgemm")
+    found = load_kernel_categories(written(tmp_path, text)).classify("ampere_sgemm")
     assert found is not None
     assert found.category == "first"
 
 
 def test_a_file_without_rules_changes_nothing(tmp_path: Path) -> None:
-    assert load_rules(written(tmp_path, "")).rules == SHIPPED.rules
-    assert load_rules(written(tmp_path, "extends = false")).rules == ()
+    assert load_kernel_categories(written(tmp_path, "")).rules == SHIPPED.rules
+    assert load_kernel_categories(written(tmp_path, "extends = false")).rules == ()
 
 
 def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
-    assert len(load_rules(written(tmp_path, "\ufeff" + OWN)).rules) == 2 + len(SHIPPED.rules)
+    assert len(load_kernel_categories(written(tmp_path, "\ufeff" + OWN)).rules) == 2 + len(SHIPPED.rules)
 
 
 @pytest.mark.parametrize(
@@ -695,19 +695,19 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_file_is_one_line_that_helps(tmp_path: Path, text: str, where: str, what: str) -> None:
-    with pytest.raises(RulesInvalid, match=what) as caught:
-        load_rules(written(tmp_path, text))
+    with pytest.raises(CategoriesInvalid, match=what) as caught:
+        load_kernel_categories(written(tmp_path, text))
     message = str(caught.value)
     assert where in message
     assert "\n" not in message
-    assert (caught.value.code, caught.value.exit_status) == ("rules-invalid", 2)
+    assert (caught.value.code, caught.value.exit_status) == ("categories-invalid", 2)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(RulesInvalid, match=r"cannot read the rules .*gone\.toml: No such file"):
-        load_rules(tmp_path / "gone.toml")
-    with pytest.raises(RulesInvalid, match="cannot read the rules"):
-        load_rules(tmp_path)
+    with pytest.raises(CategoriesInvalid, match=r"cannot read the rules .*gone\.toml: No such file"):
+        load_kernel_categories(tmp_path / "gone.toml")
+    with pytest.raises(CategoriesInvalid, match="cannot read the rules"):
+        load_kernel_categories(tmp_path)
     (tmp_path / "latin.toml").write_bytes(b"# \xe9\n")
-    with pytest.raises(RulesInvalid, match=r"latin\.toml is not UTF-8 text"):
-        load_rules(tmp_path / "latin.toml")
+    with pytest.raises(CategoriesInvalid, match=r"latin\.toml is not UTF-8 text"):
+        load_kernel_categories(tmp_path / "latin.toml")

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from nsys_digest import CapturesUnlike, Digest, UsageInvalid, load, load_side
-from nsys_digest.compare.comparability import UNLIKE_CODES, likeness, unknown_facts, unlike, unlike_repeats
-from nsys_digest.compare.runs import Run, Side
+from nsys_digest import CapturesMismatch, Digest, UsageInvalid, load, load_side
+from nsys_digest.compare.comparability import (
+    MISMATCH_CODES,
+    comparability,
+    mismatches,
+    repeat_mismatches,
+    unknown_facts,
+)
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.model.base_types import CountTotal, Warn
 from support import ROOT
 
@@ -19,8 +25,8 @@ def digest() -> Digest:
     return load(ROOT / "fixtures" / "golden" / "serve.json")
 
 
-def side(*digests: Digest) -> Side:
-    return Side(tuple(Run(f"run{index}", one) for index, one in enumerate(digests)))
+def side(*digests: Digest) -> RunSet:
+    return RunSet(tuple(Run(f"run{index}", one) for index, one in enumerate(digests)))
 
 
 def other(digest: Digest, code: str) -> Digest:
@@ -38,41 +44,41 @@ def other(digest: Digest, code: str) -> Digest:
     }[code]
 
 
-@pytest.mark.parametrize("code", UNLIKE_CODES)
+@pytest.mark.parametrize("code", MISMATCH_CODES)
 def test_each_reason_alone(digest: Digest, code: str) -> None:
     changed = other(digest, code)
     for base, head in ((digest, changed), (changed, digest)):
-        found = unlike(side(base), side(head))
+        found = mismatches(side(base), side(head))
         assert [difference.code for difference in found] == [code]
         assert found[0].base != found[0].head
-        with pytest.raises(CapturesUnlike, match=rf"--allow-unlike {code}$"):
-            likeness(side(base), side(head))
-        assert likeness(side(base), side(head), [code]).allowed == found
+        with pytest.raises(CapturesMismatch, match=rf"--allow-mismatch {code}$"):
+            comparability(side(base), side(head))
+        assert comparability(side(base), side(head), [code]).allowed == found
 
 
-@pytest.mark.parametrize("code", UNLIKE_CODES)
+@pytest.mark.parametrize("code", MISMATCH_CODES)
 def test_repeats_that_are_none(digest: Digest, code: str) -> None:
-    found = unlike(side(digest, other(digest, code)), side(digest))
+    found = mismatches(side(digest, other(digest, code)), side(digest))
     assert {difference.code for difference in found} == {code}
     if code != "truncated":
-        (within,) = unlike_repeats(side(digest, digest, other(digest, code)), "HEAD")
+        (within,) = repeat_mismatches(side(digest, digest, other(digest, code)), "HEAD")
         assert "within HEAD" in within.message
         assert "run2" in within.message
 
 
 def test_the_same_is_alike(digest: Digest) -> None:
     other_release = replace(digest, capture=replace(digest.capture, product_version="2025.9.9"))
-    assert unlike(side(digest, digest), side(other_release)) == ()
+    assert mismatches(side(digest, digest), side(other_release)) == ()
 
 
 def test_an_idle_gpu_is_no_difference(digest: Digest) -> None:
     idle = replace(digest.devices[0], device=1, name="Tesla T4", span_ns=None, busy_ns=None)
-    assert unlike(side(digest), side(replace(digest, devices=(*digest.devices, idle)))) == ()
+    assert mismatches(side(digest), side(replace(digest, devices=(*digest.devices, idle)))) == ()
 
 
 def test_a_fact_that_is_not_known_is_no_difference_and_is_told(digest: Digest) -> None:
     silent = replace(digest, capture=replace(digest.capture, product_version=None))
-    assert unlike(side(digest), side(silent)) == ()
+    assert mismatches(side(digest), side(silent)) == ()
     (unknown,) = unknown_facts(side(digest), side(silent, digest))
     assert (unknown.code, "run0" in unknown.message) == ("nsys-version", True)
 
@@ -82,7 +88,7 @@ def test_a_graph_mode_that_the_trace_does_not_name_is_read_from_its_rows(digest:
     nodes = replace(unnamed, graph_node_kernel_count=5)
     device = unnamed.devices[0]
     graphs = replace(unnamed, devices=(replace(device, count=dict(device.count) | {"graph": 3}),))
-    (difference,) = unlike(side(graphs), side(nodes))
+    (difference,) = mismatches(side(graphs), side(nodes))
     assert (difference.code, difference.base, difference.head) == ("graph-mode", "graph", "node")
 
 
@@ -95,7 +101,7 @@ def test_a_graph_mode_matters_where_graphs_were_launched(digest: Digest) -> None
 
 def test_a_reason_that_does_not_exist(digest: Digest) -> None:
     with pytest.raises(UsageInvalid, match="no reason moon-phase not to compare; choose from gpu-model"):
-        likeness(side(digest), side(digest), ["moon-phase"])
+        comparability(side(digest), side(digest), ["moon-phase"])
 
 
 def test_a_side_has_a_run(tmp_path: Path) -> None:

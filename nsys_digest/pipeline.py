@@ -13,12 +13,14 @@ from typing import Any, get_args
 
 from nsys_digest import __version__
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.json_schema import DOCUMENTS, schema_text
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
 from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.sections.capture import capture, rows_by_process
-from nsys_digest.sections.categories import RuleUse, rule_use
+from nsys_digest.sections.categories import category_use
 from nsys_digest.sections.devices import gpu_time
 from nsys_digest.sections.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
 from nsys_digest.sections.registry import AccountOptions, account
@@ -26,7 +28,7 @@ from nsys_digest.sections.totals import api_totals, kernel_totals
 from nsys_digest.sections.warnings import AccountLimits, warnings
 from nsys_digest.trace.adbc import ReaderUnfitError
 from nsys_digest.trace.collect.nvtx import NvtxOptions
-from nsys_digest.trace.inspection import Inspection, inspect_source
+from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import order_calls
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import STRINGS, check_is_trace, missing_columns
@@ -213,7 +215,7 @@ def inspect(trace: str | os.PathLike[str]) -> Inspection:
 
 def classify(
     trace: str | os.PathLike[str], *, categories: str | os.PathLike[str] | None = None, reader: Reader = "auto"
-) -> RuleUse:
+) -> CategoryUse:
     """Say which rule takes which kernel of a trace, and which kernels no rule takes.
 
     Raises:
@@ -229,11 +231,11 @@ def classify(
         return _classify(path, ordered, "stdlib")
 
 
-def _classify(path: Path, rules: KernelCategories, reader: Reader) -> RuleUse:
+def _classify(path: Path, rules: KernelCategories, reader: Reader) -> CategoryUse:
     with _opened(path, reader) as source:
         gpu = scan_kernels(source, threads=default_threads(path.stat().st_size))
         strings = source.strings(STRINGS, {*gpu.kernel_names.values, *gpu.full_names.values})
-        return rule_use(path.name, gpu, strings, rules)
+        return category_use(path.name, gpu, strings, rules)
 
 
 def json_schema(of: str = "digest") -> dict[str, Any]:

@@ -12,8 +12,8 @@ import pytest
 
 from builder import VERSIONS
 from nsys_digest import Digest, json_schema, summarize
+from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.section_types import Durations, LaunchCost
-from nsys_digest.trace.nsys.calls import call_class
 from nsys_digest.trace.source import Reader
 from oracle_account import CAUSES, expected_account, random_account_trace
 from test_fixtures import REAL, SHARED, named

@@ -23,10 +23,10 @@ from nsys_digest.cli import app
 from nsys_digest.cli.output import Format
 from nsys_digest.cli.summarize import ReaderChoice
 from nsys_digest.errors import ERRORS
+from nsys_digest.model.cuda_calls import CallClass, call_class
 from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.warning_codes import CODES
 from nsys_digest.sections.idle import CAUSES
-from nsys_digest.sections.warnings import CODES
-from nsys_digest.trace.nsys.calls import CallClass, call_class
 from support import ROOT, call
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))

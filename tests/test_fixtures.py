@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from nsys_digest import Digest, json_schema, summarize
-from nsys_digest.trace.nsys.calls import call_name
+from nsys_digest.model.cuda_calls import call_name
 from test_against_oracle import in_order, measured
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

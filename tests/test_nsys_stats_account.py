@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from nsys_digest import Digest, summarize
+from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_name
 from nsys_digest.model.section_types import Durations
-from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, call_name
 from oracle_account import Call, Work, read_trace
 from test_fixtures import COUNTED, named, stats
 

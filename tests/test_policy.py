@@ -26,8 +26,8 @@ from nsys_digest.gate.policy_mistakes import _HEADLINE
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.figures import known_paths
 from nsys_digest.model.quantity import amount, share, shown, shown_allowance, shown_change, shown_limit, shown_share
+from nsys_digest.model.warning_codes import CODES
 from nsys_digest.pipeline import summarize
-from nsys_digest.sections.warnings import CODES
 from support import ROOT
 
 

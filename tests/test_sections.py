@@ -14,6 +14,7 @@ import pytest
 from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
 from nsys_digest import Digest, MissingData, UsageInvalid, classify, json_schema, summarize
 from nsys_digest.model.codec import decode, encode
+from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.digest import ADDED
 from nsys_digest.model.section_types import (
     SECTIONS,
@@ -33,7 +34,6 @@ from nsys_digest.model.section_types import (
     Step,
 )
 from nsys_digest.sections.durations import tails
-from nsys_digest.trace.nsys.calls import call_class
 from support import READERS, call, the_line
 from test_fixtures import SHARED, TRACES, named
 

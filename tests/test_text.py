@@ -16,7 +16,7 @@ from nsys_digest import classify, inspect, summarize
 from nsys_digest.render import text
 from nsys_digest.render.wrap import NAME_CELLS, shortened, wrapped
 from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, numbers
-from nsys_digest.report.categories import rules_report
+from nsys_digest.report.categories import categories_report
 from nsys_digest.report.digest import digest_report, inspection_report
 from test_fixtures import SHARED, TRACES, named
 
@@ -34,7 +34,7 @@ def reports(trace: Path) -> dict[str, Report]:
     return {
         "summarize": digest_report(summarize(trace, steps="train_step" if "rank_" in trace.stem else None), top=20),
         "raw names": digest_report(summarize(trace, raw_nvtx_names=True), top=20),
-        "rules": rules_report(classify(trace), top=40),
+        "categories": categories_report(classify(trace), top=40),
         "inspect": inspection_report(inspect(trace)),
     }
 
@@ -90,7 +90,7 @@ def test_words_of_our_own_are_never_cut() -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
 def test_rules_show_every_kernel(width: int) -> None:
     trace = trace_of("rank_0")
-    words = squeezed(shown(reports(trace)["rules"], width))
+    words = squeezed(shown(reports(trace)["categories"], width))
     kernels = [kernel.name for kernel in classify(trace).kernels]
     assert len(kernels) == 28
     for kernel in kernels:

@@ -8,7 +8,7 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import summarize
-from nsys_digest.sections.warnings import CODES
+from nsys_digest.model.warning_codes import CODES
 
 
 def codes(trace: TraceBuilder, folder: Path) -> list[str]:

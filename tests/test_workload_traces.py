@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nsys_digest import Digest, summarize
-from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, call_name
+from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_name
 from nsys_digest.trace.nsys.tables import NVTX_MARKS
 from nsys_digest.workloads.phases.comparison import compare_phases
 from nsys_digest.workloads.phases.reader import read_log

@@ -22,7 +22,7 @@ def command(
     check_output(output, trace)
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import classify
-    from nsys_digest.report.categories import rules_report
+    from nsys_digest.report.categories import categories_report
 
     found = classify(trace, categories=categories)
-    write_report(lambda: found.to_json(compact=compact), lambda: rules_report(found, top), chosen, output)
+    write_report(lambda: found.to_json(compact=compact), lambda: categories_report(found, top), chosen, output)

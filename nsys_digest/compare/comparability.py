@@ -9,8 +9,8 @@ from typing import Final
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
 from nsys_digest.model.base_types import Device
+from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_name
 from nsys_digest.model.digest import Digest
-from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, call_name
 
 MISMATCH_CODES: Final[Mapping[str, str]] = {
     "gpu-model": "the GPUs that did work are of other models",

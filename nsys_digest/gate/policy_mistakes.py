@@ -10,7 +10,7 @@ from typing import Final
 from nsys_digest.model.figures import known_paths
 from nsys_digest.model.paths import Pattern, Segment
 from nsys_digest.model.quantity import amount
-from nsys_digest.sections.warnings import CODES
+from nsys_digest.model.warning_codes import CODES
 
 _HEADLINE: Final[Mapping[str, str]] = {
     "gpu_busy_ratio": "devices.*.busy_ratio",

@@ -13,6 +13,8 @@ from nsys_digest.units import to_ns, to_seconds
 Json: TypeAlias = dict[str, Any]
 
 KINDS: Final = ("kernel", "memcpy", "memset", "graph")
+OTHER_NAMES: Final = "(other)"
+"""Stands for all range names beyond the limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_digest.errors import DigestInvalid
 from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, Json, NvtxRange, Warn
 from nsys_digest.model.codec import check, decode, encode
+from nsys_digest.model.former_names import with_present_names
 from nsys_digest.model.section_types import (
     Category,
     Communication,
@@ -126,6 +127,7 @@ class Digest:
                 f"{version!r}); write one with: nsys-digest summarize TRACE.sqlite --format json"
             )
         try:
+            data = with_present_names(data)
             digest = cls(
                 file=data["file"],
                 gpu_activity_span_ns=to_ns(data["gpu_activity_span_s"]),

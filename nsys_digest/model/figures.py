@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+from nsys_digest.model.base_types import OTHER_NAMES
 from nsys_digest.model.json_schema import digest_schema_text
 from nsys_digest.model.paths import Path, Pattern, path_text
-from nsys_digest.trace.collect.nvtx import OTHER_NAMES
 
 Json: TypeAlias = dict[str, Any]
 UNKNOWN: Final = "-"

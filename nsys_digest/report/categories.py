@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from nsys_digest.model.category_use import CategoryUse, KernelUse
 from nsys_digest.report.blocks import NAME, Block, Column, Report, filled, more, named, numbers
-from nsys_digest.sections.categories import KernelUse, RuleUse
 from nsys_digest.units import counted, duration, percent
 
 
-def rules_report(found: RuleUse, top: int) -> Report:
+def categories_report(found: CategoryUse, top: int) -> Report:
     """Arrange which rule took which kernel; what no rule took comes first."""
     whole = sum(kernel.total_ns for kernel in found.kernels)
     unknown = [kernel for kernel in found.kernels if kernel.rule is None]

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from nsys_digest.model.base_types import KINDS, CountTotal, Device
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.inspection import Inspection
 from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, more, named, numbers
 from nsys_digest.report.sections import account_blocks
-from nsys_digest.trace.inspection import Inspection
 from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals, empty, subtract, union, union_lengths
-from nsys_digest.model.codec import encode
+from nsys_digest.model.category_use import CategoryUse, KernelUse
 from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, KernelCategories, Rule
 from nsys_digest.model.section_types import Category, Communication, KindTotal
 from nsys_digest.sections.totals import name_of
@@ -108,33 +105,7 @@ def _kind(rule: Rule | None) -> str:
     return (rule.kind or OTHER) if rule is not None and rule.category == COMMUNICATION else ""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelUse:
-    """A full kernel name with its time, and the rule that took it; the last four are None where none did."""
-
-    name: str
-    count: int
-    total_ns: int
-    category: str | None
-    kind: str | None
-    rule: str | None
-    pattern: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RuleUse:
-    """Which rule took which kernel of a trace, most time first."""
-
-    file: str
-    kernels: tuple[KernelUse, ...]
-
-    def to_json(self, *, compact: bool = False) -> str:
-        """Return the fields as JSON text, times in seconds."""
-        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
-        return json.dumps(encode(self), ensure_ascii=False, allow_nan=False, **layout)
-
-
-def rule_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules: KernelCategories) -> RuleUse:
+def category_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules: KernelCategories) -> CategoryUse:
     """Return the kernels by full name with the rule that knows each; takes the operations out of the collector."""
     assert gpu.operations is not None
     start_ns, end_ns, _, _, label = gpu.operations.take()
@@ -151,4 +122,4 @@ def rule_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules: Ke
         rule = rules.classify(name)
         known = (rule.category, rule.kind, rule.source, rule.pattern) if rule else (None, None, None, None)
         uses.append(KernelUse(name, count, total_ns, *known))
-    return RuleUse(file, tuple(uses))
+    return CategoryUse(file, tuple(uses))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.section_types import Launch, LaunchCost
 from nsys_digest.sections.durations import tails
 from nsys_digest.sections.launched import NEVER, LaunchedWork
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.link import CLASSES, NONE, Calls, Events
-from nsys_digest.trace.nsys.calls import CallClass
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 

@@ -6,38 +6,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from nsys_digest.model.base_types import KINDS, Warn
+from nsys_digest.model.base_types import KINDS, OTHER_NAMES, Warn
+from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
+from nsys_digest.model.warning_codes import CODES
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.trace.collect.api import ApiCollector
-from nsys_digest.trace.collect.nvtx import OTHER_NAMES
-from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import NEWEST_SCHEMA, process_of
 from nsys_digest.trace.scan import Scanned
 from nsys_digest.units import counted
-
-CODES: Final[Mapping[str, str]] = {
-    "truncated-capture": "the collector says that events are missing",
-    "range-captured": "only a range of the program was captured, as was asked",
-    "collector-report": "the collector reports an error, or a driver that it does not support",
-    "graph-work-missing": "CUDA graphs were launched, but what they ran is not in the trace",
-    "no-gpu-activity": "the trace has CUDA API calls or NVTX ranges, but nothing that ran on a GPU",
-    "process-without-gpu": "a process launched work, but none of it is in the trace",
-    "open-ranges": "NVTX ranges were never ended by the program, so their length is not their own",
-    "names-capped": "there are more NVTX range names than are kept apart",
-    "skipped-intervals": "zero-length or reversed intervals count for no time",
-    "unattributed-kernels": "kernels without a launch call: the sections that explain cannot place them",
-    "graph-kernels-unseen": "CUDA graphs were traced as a whole: sections about kernels do not see inside them",
-    "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",
-    "newer-schema": "the export is newer than what this version was checked against",
-    "reduced-schema": "the export lacks columns that nsys always writes",
-    "gpu-name-guessed": "the export does not say which GPU a CUDA ordinal is",
-    "ordinal-shared": "one CUDA ordinal means different GPUs in different processes",
-    "nothing-recorded": "the trace has no GPU activity, no CUDA API call and no NVTX event",
-}
-"""Every warning code, and what it means in one line."""
 
 _TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected", re.IGNORECASE)
 _OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, CallClass, call_class, call_name
 from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.collect.nvtx import NvtxCollector, NvtxOptions
 from nsys_digest.trace.columns import Bools, Ints
-from nsys_digest.trace.nsys.calls import GRAPH_LAUNCH_CALLS, CallClass, call_class, call_name
 from nsys_digest.trace.nsys.tables import OPEN, THREAD_BITS
 
 NONE = -1

@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_digest.algorithms.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.model.base_types import OTHER_NAMES
 from nsys_digest.trace.collect.names import NameRanking
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.columns import Columns
@@ -39,10 +40,6 @@ _SERIALS = Tail(rf"(?:, (?:seq = -?[0-9]+|op_id = -?[0-9]+|sizes = {_LIST}|input
 def fold_name(text: str) -> str:
     """Take PyTorch's serial numbers and sizes off a range name: ``aten::mm, seq = 1, op_id = 2`` gives ``aten::mm``."""
     return _SERIALS.off(text)
-
-
-OTHER_NAMES = "(other)"
-"""Stands for all range names beyond the limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import ClassVar, Final
 
-from nsys_digest.model.codec import decode, encode
+from nsys_digest.model.catalogue import computed, fact, figure, part, result
 from nsys_digest.model.section_types import NvtxDetail
-from nsys_digest.units import to_ns, to_seconds
+from nsys_digest.units import to_seconds
 
-Json: TypeAlias = dict[str, Any]
-
-KINDS: Final = ("kernel", "memcpy", "memset", "graph")
+OPERATION_KINDS: Final = ("kernel", "memcpy", "memset", "graph")
+"""The kinds of work on a GPU: kernels, copies, sets, and CUDA graph launches traced as a whole."""
+ROW_KINDS: Final = (*OPERATION_KINDS, "api", "nvtx")
 OTHER_NAMES: Final = "(other)"
 """Stands for all range names beyond the limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Warn:
     """Something that limits what the numbers can say; ``code`` has an entry in the docs."""
 
-    code: str
-    message: str
+    code: str = fact("one of the codes of the documentation", pattern="^[a-z]+(-[a-z]+)*$")
+    message: str = fact("one line for people; its wording may change")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class CountTotal:
-    """How often, and for how long in all."""
+    """How often, and for how long in all; written as ``[count, total_s]``."""
 
-    count: int
-    total_ns: int
+    AS_LIST: ClassVar = True
 
-    def to_list(self) -> list[int | float]:
-        """Return ``[count, total_s]``."""
-        return [self.count, to_seconds(self.total_ns)]
-
-    @classmethod
-    def from_list(cls, pair: list[Any]) -> CountTotal:
-        """Read ``[count, total_s]``."""
-        return cls(pair[0], to_ns(pair[1]))
+    count: int = figure("count", "how many", label="count")
+    total_ns: int = figure("s", "time of all, plain sum", bad="up", label="total")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class NvtxRange:
     """All ranges of one name.
 
@@ -50,218 +42,138 @@ class NvtxRange:
     ``gpu_overlap_ns`` is the part of that union in which any GPU was busy.
     """
 
-    count: int
-    sum_ns: int
-    union_ns: int
-    gpu_overlap_ns: int
-    detail: NvtxDetail | None = None
+    count: int = figure("count", "ranges of that name", label="count", counts="ranges")
+    sum_ns: int = figure("s", "sum of their lengths", bad="up", label="sum")
+    union_ns: int = figure(
+        "s", "length of their union: nesting and threads never count twice", bad="up", label="union"
+    )
+    gpu_overlap_ns: int = figure("s", "the part of that union in which any GPU was busy", label="GPU busy")
+    detail: NvtxDetail | None = part("what section nvtx adds", inline=True, default=None)
 
-    def to_dict(self) -> Json:
-        """Return the fields in seconds, and behind them those of the detail and the mean length."""
-        totals: Json = {
-            "count": self.count,
-            "sum_s": to_seconds(self.sum_ns),
-            "union_s": to_seconds(self.union_ns),
-            "gpu_overlap_s": to_seconds(self.gpu_overlap_ns),
-        }
-        if self.detail is None:
-            return totals
-        mean = {"mean_s": to_seconds(self.sum_ns) / self.count if self.count else None}
-        detail: Json = encode(self.detail)
-        return totals | {key: detail[key] for key in ("threads", "open_count")} | mean | detail
-
-    @classmethod
-    def from_dict(cls, data: Json) -> NvtxRange:
-        """Undo :meth:`to_dict`."""
-        return cls(
-            data["count"],
-            to_ns(data["sum_s"]),
-            to_ns(data["union_s"]),
-            to_ns(data["gpu_overlap_s"]),
-            decode(NvtxDetail, data) if "threads" in data else None,
-        )
+    @property
+    @computed("sum over count", unit="s", bad="up", label="mean", after="detail.open_count")
+    def mean_s(self) -> float | None:
+        """Mean length in seconds; None without a range."""
+        return to_seconds(self.sum_ns) / self.count if self.count else None
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class DispatchMark:
     """A mark or range of the dispatch prefix, at its start."""
 
-    start_ns: int
-    name: str
-
-    def to_dict(self) -> Json:
-        """Return the fields; the start stays in nanoseconds of the trace's own clock."""
-        return {"start_ns": self.start_ns, "name": self.name}
+    start_ns: int = fact("its start, in nanoseconds of the trace's own clock")
+    name: str = fact("its text")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Gpu:
     """A GPU that the trace names: CUDA ordinal (None when unknown), name and uuid."""
 
-    ordinal: int | None
-    name: str | None
-    uuid: str | None
-
-    def to_dict(self) -> Json:
-        """Return the fields."""
-        return {"ordinal": self.ordinal, "name": self.name, "uuid": self.uuid}
+    ordinal: int | None = fact("CUDA ordinal")
+    name: str | None = fact("name of the GPU")
+    uuid: str | None = fact("uuid; null when all zero")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Process:
     """A process with at least one row; ``rows`` counts them by kind (the GPU kinds, api, nvtx).
 
     ``pid`` is None for rows of an export that does not name the process.
     """
 
-    pid: int | None
-    name: str | None
-    rows: Mapping[str, int]
+    pid: int | None = fact("process id; null in an export that does not name the process", least=0)
+    name: str | None = fact("file name of the program")
+    rows: Mapping[str, int] = fact(
+        "rows of this process by kind: api without backtrace rows, nvtx counts ranges and no marks",
+        names=ROW_KINDS,
+        least=0,
+    )
 
-    def to_dict(self) -> Json:
-        """Return the fields."""
-        return {"pid": self.pid, "name": self.name, "rows": dict(self.rows)}
 
-
-@dataclass(frozen=True, slots=True)
+@result
 class Capture:
     """What the trace says of itself, and what the digest was asked for."""
 
-    product: str | None
-    product_version: str | None
-    schema_version: str | None
-    session_ns: int | None
-    graph_trace_mode: str | None
-    gpus: tuple[Gpu, ...]
-    processes: tuple[Process, ...]
-    dispatch_prefix: str
-    raw_nvtx_names: bool
-    sections: tuple[str, ...] = ()
+    MORE_KEYS: ClassVar = True
 
-    def to_dict(self) -> Json:
-        """Return the fields, times in seconds; ``window`` is null: the whole trace."""
-        return {
-            "product": self.product,
-            "product_version": self.product_version,
-            "schema_version": self.schema_version,
-            "session_s": to_seconds(self.session_ns),
-            "graph_trace_mode": self.graph_trace_mode,
-            "gpus": [gpu.to_dict() for gpu in self.gpus],
-            "processes": [process.to_dict() for process in self.processes],
-            "window": None,
-            "filters": {
-                "dispatch_prefix": self.dispatch_prefix,
-                "raw_nvtx_names": self.raw_nvtx_names,
-                "sections": list(self.sections),
-            },
-        }
+    product: str | None = fact("name of the product that exported it")
+    product_version: str | None = fact("its version")
+    schema_version: str | None = fact("version of the export schema")
+    session_ns: int | None = figure("s", "length of the profiling session, start-up and teardown included")
+    graph_trace_mode: str | None = fact("`graph`, `node`, or what else the capture settings say, in lower case")
+    gpus: tuple[Gpu, ...] = part("CUDA GPUs of the machine, by ordinal, those without one last")
+    processes: tuple[Process, ...] = part("processes with at least one row, by pid")
+    dispatch_prefix: str = fact("as `--dispatch-prefix` says", within="filters")
+    raw_nvtx_names: bool = fact("as `--raw-nvtx-names` says", within="filters")
+    sections: tuple[str, ...] = fact(
+        "the sections that were made, `steps` apart",
+        within="filters",
+        former_values=(("api_tails", "api_durations"), ("kernel_tails", "kernel_durations")),
+    )
 
-    @classmethod
-    def from_dict(cls, data: Json) -> Capture:
-        """Undo :meth:`to_dict`."""
-        return cls(
-            product=data["product"],
-            product_version=data["product_version"],
-            schema_version=data["schema_version"],
-            session_ns=to_ns(data["session_s"]),
-            graph_trace_mode=data["graph_trace_mode"],
-            gpus=tuple(Gpu(**gpu) for gpu in data["gpus"]),
-            processes=tuple(Process(**process) for process in data["processes"]),
-            dispatch_prefix=data["filters"]["dispatch_prefix"],
-            raw_nvtx_names=data["filters"]["raw_nvtx_names"],
-            sections=tuple(data["filters"]["sections"]),
-        )
+    @property
+    @computed("null: the whole trace", after="processes")
+    def window(self) -> None:
+        """The part of the trace that was looked at; None for all of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Stream:
     """One stream of one context of one process: its own busy time and operations."""
 
-    process: int | None
-    context: int
-    stream: int
-    busy_ns: int
-    count: int
-
-    def to_dict(self) -> Json:
-        """Return the fields, times in seconds."""
-        return {
-            "process": self.process,
-            "context": self.context,
-            "stream": self.stream,
-            "busy_s": to_seconds(self.busy_ns),
-            "count": self.count,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Json) -> Stream:
-        """Undo :meth:`to_dict`."""
-        return cls(data["process"], data["context"], data["stream"], to_ns(data["busy_s"]), data["count"])
+    process: int | None = fact("process id; null when the export does not say")
+    context: int = fact("CUDA context")
+    stream: int = fact("CUDA stream; unique only with process and context")
+    busy_ns: int = figure("s", "length of the union of its operations", label="busy")
+    count: int = figure("count", "operations of all kinds", label="count", counts="operations")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Device:
     """One GPU: ``busy_ns + idle_ns == span_ns``; all None for a GPU that did nothing.
 
     ``union_ns`` merges the operations of a kind, ``sum_ns`` adds them, ``count`` counts their rows.
     """
 
-    device: int
-    name: str | None
-    uuid: str | None
-    span_ns: int | None
-    busy_ns: int | None
-    union_ns: Mapping[str, int]
-    sum_ns: Mapping[str, int]
-    count: Mapping[str, int]
-    streams: tuple[Stream, ...]
-    processes: tuple[int, ...]
+    MORE_KEYS: ClassVar = True
+
+    device: int = fact("CUDA ordinal, as the process sees it")
+    name: str | None = fact("name of the GPU")
+    uuid: str | None = fact("uuid; tells devices apart that share an ordinal")
+    span_ns: int | None = figure("s", "last end minus first start of this device", bad="up", label="span")
+    busy_ns: int | None = figure("s", "length of the union of its activity", label="busy")
+    union_ns: Mapping[str, int] = figure(
+        "s", "busy time by kind of operation; kinds may overlap", label="union", names=OPERATION_KINDS
+    )
+    sum_ns: Mapping[str, int] = figure("s", "plain sum of lengths by kind", label="sum", names=OPERATION_KINDS)
+    count: Mapping[str, int] = figure(
+        "count", "rows by kind", label="count", counts="rows", names=OPERATION_KINDS
+    )
+    streams: tuple[Stream, ...] = part(
+        "streams with at least one operation, by process, context and stream"
+    )
+    processes: tuple[int, ...] = fact("ids of the processes that used the device, ascending", least=0)
 
     @property
+    @computed("span minus busy", unit="s", bad="up", label="idle", after="busy_ns")
     def idle_ns(self) -> int | None:
         """Time of the span in which nothing ran."""
         return None if self.span_ns is None or self.busy_ns is None else self.span_ns - self.busy_ns
 
     @property
+    @computed("busy over span", unit="ratio", bad="down", label="busy", most=1, after="idle_ns")
     def busy_ratio(self) -> float | None:
         """Busy time over span."""
         return self.busy_ns / self.span_ns if self.span_ns and self.busy_ns is not None else None
 
     @property
+    @computed(
+        "sum of all lengths over busy: how many operations ran at once, on average over the busy time",
+        unit="count",
+        label="at once",
+        least=1,
+        after="busy_ratio",
+    )
     def concurrency_mean(self) -> float | None:
         """How many operations ran at once, on average over the busy time."""
         return sum(self.sum_ns.values()) / self.busy_ns if self.busy_ns else None
-
-    def to_dict(self) -> Json:
-        """Return the fields, times in seconds."""
-        return {
-            "device": self.device,
-            "name": self.name,
-            "uuid": self.uuid,
-            "span_s": to_seconds(self.span_ns),
-            "busy_s": to_seconds(self.busy_ns),
-            "idle_s": to_seconds(self.idle_ns),
-            "busy_ratio": self.busy_ratio,
-            "concurrency_mean": self.concurrency_mean,
-            "union_s": {kind: to_seconds(ns) for kind, ns in self.union_ns.items()},
-            "sum_s": {kind: to_seconds(ns) for kind, ns in self.sum_ns.items()},
-            "count": dict(self.count),
-            "streams": [stream.to_dict() for stream in self.streams],
-            "processes": list(self.processes),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Json) -> Device:
-        """Undo :meth:`to_dict`."""
-        return cls(
-            device=data["device"],
-            name=data["name"],
-            uuid=data["uuid"],
-            span_ns=to_ns(data["span_s"]),
-            busy_ns=to_ns(data["busy_s"]),
-            union_ns={kind: to_ns(data["union_s"][kind]) for kind in KINDS},
-            sum_ns={kind: to_ns(data["sum_s"][kind]) for kind in KINDS},
-            count={kind: data["count"][kind] for kind in KINDS},
-            streams=tuple(Stream.from_dict(stream) for stream in data["streams"]),
-            processes=tuple(data["processes"]),
-        )

@@ -16,7 +16,7 @@ from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
-from nsys_digest.model.json_schema import DOCUMENTS, schema_text
+from nsys_digest.model.json_schema import schema_of
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
 from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.sections.capture import capture, rows_by_process
@@ -245,7 +245,13 @@ def json_schema(of: str = "digest") -> dict[str, Any]:
         UsageInvalid: there is no such document.
 
     """
-    if of not in DOCUMENTS:
-        raise UsageInvalid(f"there is no document {of!r}; choose from {', '.join(DOCUMENTS)}")
-    schema: dict[str, Any] = json.loads(schema_text(of))
+    if of == "digest":
+        return schema_of(of, Digest)
+    if of not in ("diff", "check"):
+        raise UsageInvalid(f"there is no document {of!r}; choose from digest, diff, check")
+    from importlib import resources
+
+    schema: dict[str, Any] = json.loads(
+        resources.files("nsys_digest.model").joinpath(f"{of}.schema.json").read_text(encoding="utf-8")
+    )
     return schema

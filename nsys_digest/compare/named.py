@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from nsys_digest.compare.span_breakdown import active, paired
 from nsys_digest.compare.tables import Figures, Number
-from nsys_digest.model.base_types import KINDS
+from nsys_digest.model.base_types import OPERATION_KINDS
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.section_types import Durations, LaunchCost
 
@@ -76,9 +76,9 @@ def _devices(digest: Digest, labels: Labels) -> Named:
             "idle_ns": device.idle_ns,
             "busy_ratio": device.busy_ratio,
             "concurrency_mean": device.concurrency_mean,
-            **{f"{kind}_union_ns": device.union_ns[kind] for kind in KINDS},
-            **{f"{kind}_sum_ns": device.sum_ns[kind] for kind in KINDS},
-            **{f"{kind}_count": device.count[kind] for kind in KINDS},
+            **{f"{kind}_union_ns": device.union_ns[kind] for kind in OPERATION_KINDS},
+            **{f"{kind}_sum_ns": device.sum_ns[kind] for kind in OPERATION_KINDS},
+            **{f"{kind}_count": device.count[kind] for kind in OPERATION_KINDS},
         }
         for label, device in zip(labels, active(digest), strict=True)
     }

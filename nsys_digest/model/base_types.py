@@ -44,9 +44,7 @@ class NvtxRange:
 
     count: int = figure("count", "ranges of that name", label="count", counts="ranges")
     sum_ns: int = figure("s", "sum of their lengths", bad="up", label="sum")
-    union_ns: int = figure(
-        "s", "length of their union: nesting and threads never count twice", bad="up", label="union"
-    )
+    union_ns: int = figure("s", "length of their union: nesting and threads never count twice", bad="up", label="union")
     gpu_overlap_ns: int = figure("s", "the part of that union in which any GPU was busy", label="GPU busy")
     detail: NvtxDetail | None = part("what section nvtx adds", inline=True, default=None)
 
@@ -99,7 +97,9 @@ class Capture:
     product: str | None = fact("name of the product that exported it")
     product_version: str | None = fact("its version")
     schema_version: str | None = fact("version of the export schema")
-    session_ns: int | None = figure("s", "length of the profiling session, start-up and teardown included")
+    session_ns: int | None = figure(
+        "s", "length of the profiling session, start-up and teardown included", label="session"
+    )
     graph_trace_mode: str | None = fact("`graph`, `node`, or what else the capture settings say, in lower case")
     gpus: tuple[Gpu, ...] = part("CUDA GPUs of the machine, by ordinal, those without one last")
     processes: tuple[Process, ...] = part("processes with at least one row, by pid")
@@ -146,12 +146,8 @@ class Device:
         "s", "busy time by kind of operation; kinds may overlap", label="union", names=OPERATION_KINDS
     )
     sum_ns: Mapping[str, int] = figure("s", "plain sum of lengths by kind", label="sum", names=OPERATION_KINDS)
-    count: Mapping[str, int] = figure(
-        "count", "rows by kind", label="count", counts="rows", names=OPERATION_KINDS
-    )
-    streams: tuple[Stream, ...] = part(
-        "streams with at least one operation, by process, context and stream"
-    )
+    count: Mapping[str, int] = figure("count", "rows by kind", label="count", counts="rows", names=OPERATION_KINDS)
+    streams: tuple[Stream, ...] = part("streams with at least one operation, by process, context and stream")
     processes: tuple[int, ...] = fact("ids of the processes that used the device, ascending", least=0)
 
     @property

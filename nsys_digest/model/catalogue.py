@@ -31,6 +31,11 @@ Way: TypeAlias = Literal["up", "down"]
 Made = TypeVar("Made")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
+AS_LIST: Final = "AS_LIST"
+"""The class attribute that says: written as the list of its values."""
+MORE_KEYS: Final = "MORE_KEYS"
+"""The class attribute that says: other keys may be added beside, so that a stored schema lets them pass."""
+
 _DECLARED: Final = "declared"
 _INSIDE, _WRITTEN = "_ns", "_s"
 
@@ -43,9 +48,10 @@ class Declared:
     figure gets worse, None where neither is. ``counts`` says what a count counts. ``key`` is its key in JSON where the
     name of the field does not give it, ``former`` are keys that it had before, ``within`` is the object that it is
     written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have.
-    ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null. A ``left_out`` field has no key while it is None;
-    the keys of an ``inline`` part stand among those of its owner. ``least`` and ``most`` bound what is published. An ``always`` one is in every document, though its field has a
-    default. ``former_values`` are texts that were called otherwise, and what they are called now.
+    ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
+    A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
+    ``always`` one is in every document, though its field has a default. ``former_values`` are texts that were called
+    otherwise, and what they are called now. ``least`` and ``most`` bound what is published.
     """
 
     meaning: str

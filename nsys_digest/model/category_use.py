@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any
-
-from nsys_digest.model.codec import encode
+from nsys_digest.model.catalogue import fact, figure, part, result
+from nsys_digest.model.codec import encode, json_text
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class KernelUse:
     """A full kernel name with its time, and the rule that took it; the last four are None where none did."""
 
-    name: str
-    count: int
-    total_ns: int
-    category: str | None
-    kind: str | None
-    rule: str | None
-    pattern: str | None
+    name: str = fact("full name of the kernel")
+    count: int = figure("count", "kernels of that name", label="count", counts="kernels")
+    total_ns: int = figure("s", "plain sum of their lengths", label="total")
+    category: str | None = fact("the category that the rule says")
+    kind: str | None = fact("the kind of communication that it says")
+    rule: str | None = fact("where the rule stands: file and number")
+    pattern: str | None = fact("its pattern")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class CategoryUse:
     """Which rule took which kernel of a trace, most time first."""
 
-    file: str
-    kernels: tuple[KernelUse, ...]
+    file: str = fact("name of the trace, without its folder")
+    kernels: tuple[KernelUse, ...] = part("kernels by full name, most time first")
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the fields as JSON text, times in seconds."""
-        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
-        return json.dumps(encode(self), ensure_ascii=False, allow_nan=False, **layout)
+        return json_text(encode(self), compact=compact)

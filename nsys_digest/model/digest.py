@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from nsys_digest.errors import DigestInvalid
 from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, NvtxRange, Warn
-from nsys_digest.model.catalogue import Json, computed, document, fact, figure, part
-from nsys_digest.model.codec import Misfit, decode, encode, json_text
+from nsys_digest.model.catalogue import Json, computed, document, fact, figure, keys_of, part
+from nsys_digest.model.codec import encode, json_text
+from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.section_types import (
     Category,
     Communication,
@@ -194,3 +195,7 @@ class Digest:
         from nsys_digest.model.dataframes import frames
 
         return frames(self)
+
+
+ADDED: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.left_out)
+"""The sections that may be left out, in the order of the document."""

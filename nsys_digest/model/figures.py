@@ -14,8 +14,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
 from nsys_digest.model.base_types import OTHER_NAMES
-from nsys_digest.model.catalogue import Declared, Json, Key, is_list, is_mapping, keys_of, without_none
-from nsys_digest.model.codec import AS_LIST
+from nsys_digest.model.catalogue import AS_LIST, Declared, Json, Key, is_list, is_mapping, keys_of, without_none
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.paths import Path, Pattern, path_text
 
@@ -264,6 +263,8 @@ def _by_keys(*keys: str) -> Callable[[Any], Iterable[tuple[str, Any]]]:
 
     def name(item: Json) -> str:
         told = [(item[key], optional) for key, optional in parts]
-        return "/".join(UNKNOWN if value is None else str(value) for value, left in told if value is not None or not left)
+        return "/".join(
+            UNKNOWN if value is None else str(value) for value, left in told if value is not None or not left
+        )
 
     return lambda value: numbered((name(item), item) for item in value)

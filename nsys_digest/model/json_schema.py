@@ -6,8 +6,17 @@ import re
 from dataclasses import is_dataclass
 from typing import Any, Final, Literal, get_args, get_origin
 
-from nsys_digest.model.catalogue import Declared, Json, Key, is_list, is_mapping, keys_of, without_none
-from nsys_digest.model.codec import AS_LIST
+from nsys_digest.model.catalogue import (
+    AS_LIST,
+    MORE_KEYS,
+    Declared,
+    Json,
+    Key,
+    is_list,
+    is_mapping,
+    keys_of,
+    without_none,
+)
 
 _LEAVES: Final = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 
@@ -55,7 +64,7 @@ def _object(cls: type, definitions: Json) -> Json:
         "type": "object",
         "properties": properties,
         "required": list(dict.fromkeys(required)),
-        "additionalProperties": bool(getattr(cls, "MORE_KEYS", False)),
+        "additionalProperties": bool(getattr(cls, MORE_KEYS, False)),
     }
     inline = [key.key for key in keys if key.inline]
     return made | ({"dependentRequired": {inline[0]: inline}} if inline else {})

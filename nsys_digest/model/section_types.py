@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nsys_digest.model.catalogue import computed, fact, figure, part, result
+from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.units import to_seconds
 
 SECTIONS: Final = (
@@ -20,16 +21,7 @@ SECTIONS: Final = (
     "kernel_durations",
 )
 """The sections that can be left out; ``steps`` is there when a step is named."""
-CAUSES: Final = (
-    "queued",
-    "launch_call",
-    "sync",
-    "memory_call",
-    "module_call",
-    "other_call",
-    "host",
-    "unattributed",
-)
+CAUSES: Final = ("queued", *(kind.value for kind in CallClass), "host", "unattributed")
 """Why a GPU is idle, in the order of the document."""
 
 
@@ -304,9 +296,7 @@ class DispatchStep:
         label="launched",
         former=("gpu_launched_s",),
     )
-    graph_launch_count: int = figure(
-        "count", "CUDA graph launches in it by its thread", label="graphs", counts="calls"
-    )
+    graph_launch_count: int = figure("count", "CUDA graph launches in it by its thread", label="graphs", counts="calls")
 
 
 @result
@@ -353,9 +343,7 @@ class Steps:
     busy_ratio: RatioPercentiles = part(
         "busy time over length, of all but the first; null without a second step that has a length"
     )
-    idle: Durations | None = part(
-        "length less busy time, of all but the first; null without GPU activity in the trace"
-    )
+    idle: Durations | None = part("length less busy time, of all but the first; null without GPU activity in the trace")
     exposed_communication: Durations | None = part("exposed communication in all but the first")
     first: Step | None = part("the first, which warms up")
     slowest: tuple[Step, ...] = part("the five longest of the others; of equal ones the earlier first")

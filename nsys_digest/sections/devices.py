@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s, Intervals, grouped_union, joined, union
-from nsys_digest.model.base_types import KINDS, Device, Stream
+from nsys_digest.model.base_types import OPERATION_KINDS, Device, Stream
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, guess_gpu
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
@@ -59,7 +59,7 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
     devices = tuple(
         _device(key, table, rows[keys[key]], times.spans[keys[key]], times.by_device_and_kind[keys[key]].tolist())
         if key in keys
-        else _device(key, table, [], _NO_SPAN, [0] * len(KINDS))
+        else _device(key, table, [], _NO_SPAN, [0] * len(OPERATION_KINDS))
         for key in ordered
     )
     position = {keys[key]: index for index, key in enumerate(ordered) if key in keys}
@@ -87,9 +87,9 @@ class _Times:
     def __init__(self, gpu: GpuCollector, device_of: Int64s, devices: int) -> None:
         pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
         self._place = pairs[:, 1]
-        self._device_and_kind = device_of[self._place] * len(KINDS) + pairs[:, 0]
+        self._device_and_kind = device_of[self._place] * len(OPERATION_KINDS) + pairs[:, 0]
         self.by_place = np.zeros(device_of.size, np.int64)
-        self.by_device_and_kind = np.zeros((devices, len(KINDS)), np.int64)
+        self.by_device_and_kind = np.zeros((devices, len(OPERATION_KINDS)), np.int64)
         self.spans = [_Span() for _ in range(devices)]
         self.busy: list[Intervals] = []
 
@@ -99,7 +99,7 @@ class _Times:
         np.add.at(self.by_place, streams.group, streams.end_ns - streams.start_ns)
         kinds = grouped_union(window.start_ns, window.end_ns, self._device_and_kind[window.group])
         np.add.at(self.by_device_and_kind.reshape(-1), kinds.group, kinds.end_ns - kinds.start_ns)
-        devices = grouped_union(kinds.start_ns, kinds.end_ns, kinds.group // len(KINDS))
+        devices = grouped_union(kinds.start_ns, kinds.end_ns, kinds.group // len(OPERATION_KINDS))
         edges = np.searchsorted(devices.group, np.arange(len(self.spans) + 1)).tolist()
         for span, (low, high) in zip(self.spans, pairwise(edges), strict=True):
             if high > low:
@@ -127,7 +127,7 @@ def _rows_by_stream(
 ) -> defaultdict[int, list[_StreamRows]]:
     """Return the totals of each stream of each device, ordered by process, context and stream."""
     streams = [
-        _StreamRows(process, context, stream, busy, [0] * len(KINDS), [0] * len(KINDS))
+        _StreamRows(process, context, stream, busy, [0] * len(OPERATION_KINDS), [0] * len(OPERATION_KINDS))
         for (process, _, context, stream), busy in zip(places, busy_ns, strict=True)
     ]
     length = len(gpu.groups)
@@ -151,9 +151,9 @@ def _device(key: _Key, table: _DeviceTable, rows: list[_StreamRows], span: _Span
         uuid=gpu.uuid if gpu else None,
         span_ns=span_ns,
         busy_ns=None if span_ns is None else span.busy_ns,
-        union_ns=dict(zip(KINDS, union_ns, strict=True)),
-        sum_ns={name: sum(row.sums_ns[kind] for row in rows) for kind, name in enumerate(KINDS)},
-        count={name: sum(row.counts[kind] for row in rows) for kind, name in enumerate(KINDS)},
+        union_ns=dict(zip(OPERATION_KINDS, union_ns, strict=True)),
+        sum_ns={name: sum(row.sums_ns[kind] for row in rows) for kind, name in enumerate(OPERATION_KINDS)},
+        count={name: sum(row.counts[kind] for row in rows) for kind, name in enumerate(OPERATION_KINDS)},
         streams=tuple(
             Stream(known_process_of(row.process), row.context, row.stream, row.busy_ns, sum(row.counts)) for row in rows
         ),

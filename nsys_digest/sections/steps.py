@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals
-from nsys_digest.model.section_types import RatioPercentiles, Step, Steps
+from nsys_digest.model.section_types import CAUSES, RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import sorted_percentile, tails
-from nsys_digest.sections.idle import CAUSES, DeviceGaps, causes_of
+from nsys_digest.sections.idle import DeviceGaps, causes_of
 from nsys_digest.trace.link import Events
 
 SLOWEST = 5

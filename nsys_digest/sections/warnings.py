@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from nsys_digest.model.base_types import KINDS, OTHER_NAMES, Warn
+from nsys_digest.model.base_types import OPERATION_KINDS, OTHER_NAMES, Warn
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
 from nsys_digest.model.warning_codes import CODES
 from nsys_digest.sections.devices import GpuTime
@@ -105,7 +105,7 @@ def _missing_gpu_work(
     rows: Mapping[int, Counter[str]],
     strings: Mapping[int, str],
 ) -> Iterator[Warn]:
-    any_gpu = sum(counter[kind] for counter in rows.values() for kind in KINDS)
+    any_gpu = sum(counter[kind] for counter in rows.values() for kind in OPERATION_KINDS)
     if not any_gpu and any(counter["api"] for counter in rows.values()):
         hints = [d.text for d in facts.diagnostics if "CUDA profiling might have not been started" in d.text]
         why = f"; the collector says: {hints[0]}" if hints else ""
@@ -132,7 +132,7 @@ def _missing_gpu_work(
                 "rows nor kernels of graphs, so busy time is too low and idle time too high. Profile again with "
                 "--cuda-graph-trace=graph or node",
             )
-        elif launches and any_gpu and not any(counter[kind] for kind in KINDS):
+        elif launches and any_gpu and not any(counter[kind] for kind in OPERATION_KINDS):
             yield Warn(
                 "process-without-gpu",
                 f"{who} made {counted(launches, 'launch call')}, but none of its GPU work is in the trace; a process "

@@ -8,20 +8,20 @@ from nsys_digest.model.codec import encode, json_text
 
 @result
 class KernelUse:
-    """A full kernel name with its time, and the rule that took it; the last four are None where none did."""
+    """A full kernel name with its time, and the pattern that took it; the last four are None where none did."""
 
     name: str = fact("full name of the kernel")
     count: int = figure("count", "kernels of that name", label="count", counts="kernels")
     total_ns: int = figure("s", "plain sum of their lengths", label="total")
-    category: str | None = fact("the category that the rule says")
+    category: str | None = fact("the category that the pattern is of")
     kind: str | None = fact("the kind of communication that it says")
-    rule: str | None = fact("where the rule stands: file and number")
+    source: str | None = fact("where the pattern stands: file and number")
     pattern: str | None = fact("its pattern")
 
 
 @result
 class CategoryUse:
-    """Which rule took which kernel of a trace, most time first."""
+    """Which pattern took which kernel of a trace, most time first."""
 
     file: str = fact("name of the trace, without its folder")
     kernels: tuple[KernelUse, ...] = part("kernels by full name, most time first")

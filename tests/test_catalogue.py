@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from nsys_digest import Digest, json_schema
-from nsys_digest.model.catalogue import Key, fact, figure, is_list, is_mapping, keys_of, part, result, without_none
+from nsys_digest.model.catalogue import Key, figure, is_list, is_mapping, keys_of, label, part, result, without_none
 from nsys_digest.model.codec import encode
 from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.figures import figures, known_figures, known_paths, present_path, select
@@ -120,11 +120,11 @@ class Inner:
 class Outer:
     """A part with everything in it."""
 
-    name: str = fact("its name")
+    name: str = label("its name")
     inner: Inner | None = part("an inner part")
     rows: tuple[tuple[str, Inner], ...] = part("named parts")
     shares: Mapping[str, float] = figure("ratio", "shares", label="share")
-    flag: bool = fact("a flag", within="options")
+    flag: bool = label("a flag", within="options")
     later: int | None = figure("count", "added in a later minor version", label="later", default=None)
 
 

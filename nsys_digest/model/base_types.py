@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from nsys_digest.model.catalogue import computed, fact, figure, part, result
+from nsys_digest.model.catalogue import computed, figure, label, part, result
 from nsys_digest.model.section_types import NvtxDetail
 from nsys_digest.units import to_seconds
 
@@ -20,8 +20,8 @@ OTHER_NAMES: Final = "(other)"
 class Warn:
     """Something that limits what the numbers can say; ``code`` has an entry in the docs."""
 
-    code: str = fact("one of the codes of the documentation", pattern="^[a-z]+(-[a-z]+)*$")
-    message: str = fact("one line for people; its wording may change")
+    code: str = label("one of the codes of the documentation", pattern="^[a-z]+(-[a-z]+)*$")
+    message: str = label("one line for people; its wording may change")
 
 
 @result
@@ -59,17 +59,17 @@ class NvtxRange:
 class DispatchMark:
     """A mark or range of the dispatch prefix, at its start."""
 
-    start_ns: int = fact("its start, in nanoseconds of the trace's own clock")
-    name: str = fact("its text")
+    start_ns: int = label("its start, in nanoseconds of the trace's own clock")
+    name: str = label("its text")
 
 
 @result
 class Gpu:
     """A GPU that the trace names: CUDA ordinal (None when unknown), name and uuid."""
 
-    ordinal: int | None = fact("CUDA ordinal")
-    name: str | None = fact("name of the GPU")
-    uuid: str | None = fact("uuid; null when all zero")
+    ordinal: int | None = label("CUDA ordinal")
+    name: str | None = label("name of the GPU")
+    uuid: str | None = label("uuid; null when all zero")
 
 
 @result
@@ -79,9 +79,9 @@ class Process:
     ``pid`` is None for rows of an export that does not name the process.
     """
 
-    pid: int | None = fact("process id; null in an export that does not name the process", least=0)
-    name: str | None = fact("file name of the program")
-    rows: Mapping[str, int] = fact(
+    pid: int | None = label("process id; null in an export that does not name the process", least=0)
+    name: str | None = label("file name of the program")
+    rows: Mapping[str, int] = label(
         "rows of this process by kind: api without backtrace rows, nvtx counts ranges and no marks",
         names=ROW_KINDS,
         least=0,
@@ -94,18 +94,18 @@ class Capture:
 
     MORE_KEYS: ClassVar = True
 
-    product: str | None = fact("name of the product that exported it")
-    product_version: str | None = fact("its version")
-    schema_version: str | None = fact("version of the export schema")
+    product: str | None = label("name of the product that exported it")
+    product_version: str | None = label("its version")
+    schema_version: str | None = label("version of the export schema")
     session_ns: int | None = figure(
         "s", "length of the profiling session, start-up and teardown included", label="session"
     )
-    graph_trace_mode: str | None = fact("`graph`, `node`, or what else the capture settings say, in lower case")
+    graph_trace_mode: str | None = label("`graph`, `node`, or what else the capture settings say, in lower case")
     gpus: tuple[Gpu, ...] = part("CUDA GPUs of the machine, by ordinal, those without one last")
     processes: tuple[Process, ...] = part("processes with at least one row, by pid")
-    dispatch_prefix: str = fact("as `--dispatch-prefix` says", within="filters")
-    raw_nvtx_names: bool = fact("as `--raw-nvtx-names` says", within="filters")
-    sections: tuple[str, ...] = fact(
+    dispatch_prefix: str = label("as `--dispatch-prefix` says", within="filters")
+    raw_nvtx_names: bool = label("as `--raw-nvtx-names` says", within="filters")
+    sections: tuple[str, ...] = label(
         "the sections that were made, `steps` apart",
         within="filters",
         former_values=(("api_tails", "api_durations"), ("kernel_tails", "kernel_durations")),
@@ -121,9 +121,9 @@ class Capture:
 class Stream:
     """One stream of one context of one process: its own busy time and operations."""
 
-    process: int | None = fact("process id; null when the export does not say")
-    context: int = fact("CUDA context")
-    stream: int = fact("CUDA stream; unique only with process and context")
+    process: int | None = label("process id; null when the export does not say")
+    context: int = label("CUDA context")
+    stream: int = label("CUDA stream; unique only with process and context")
     busy_ns: int = figure("s", "length of the union of its operations", label="busy")
     count: int = figure("count", "operations of all kinds", label="count", counts="operations")
 
@@ -137,9 +137,9 @@ class Device:
 
     MORE_KEYS: ClassVar = True
 
-    device: int = fact("CUDA ordinal, as the process sees it")
-    name: str | None = fact("name of the GPU")
-    uuid: str | None = fact("uuid; tells devices apart that share an ordinal")
+    device: int = label("CUDA ordinal, as the process sees it")
+    name: str | None = label("name of the GPU")
+    uuid: str | None = label("uuid; tells devices apart that share an ordinal")
     span_ns: int | None = figure("s", "last end minus first start of this device", bad="up", label="span")
     busy_ns: int | None = figure("s", "length of the union of its activity", label="busy")
     union_ns: Mapping[str, int] = figure(
@@ -148,7 +148,7 @@ class Device:
     sum_ns: Mapping[str, int] = figure("s", "plain sum of lengths by kind", label="sum", names=OPERATION_KINDS)
     count: Mapping[str, int] = figure("count", "rows by kind", label="count", counts="rows", names=OPERATION_KINDS)
     streams: tuple[Stream, ...] = part("streams with at least one operation, by process, context and stream")
-    processes: tuple[int, ...] = fact("ids of the processes that used the device, ascending", least=0)
+    processes: tuple[int, ...] = label("ids of the processes that used the device, ascending", least=0)
 
     @property
     @computed("span minus busy", unit="s", bad="up", label="idle", after="busy_ns")

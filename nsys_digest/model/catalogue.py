@@ -36,6 +36,12 @@ AS_LIST: Final = "AS_LIST"
 MORE_KEYS: Final = "MORE_KEYS"
 """The class attribute that says: other keys may be added beside, so that a stored schema lets them pass."""
 
+OWN_FORM: Final = "own_form"
+"""The method of a class whose form depends on its value; ``OWN_SCHEMA``, an attribute, is what it can be."""
+OWN_SCHEMA: Final = "OWN_SCHEMA"
+OWN_KEY: Final = "own_key"
+"""The attribute of a value that says the key under which a mapping has it in a document."""
+
 _DECLARED: Final = "declared"
 _INSIDE, _WRITTEN = "_ns", "_s"
 
@@ -47,7 +53,8 @@ class Declared:
     ``unit`` is None of what is no figure: a name, a number that says which, an object. ``bad`` is the way in which a
     figure gets worse, None where neither is. ``counts`` says what a count counts. ``key`` is its key in JSON where the
     name of the field does not give it, ``former`` are keys that it had before, ``within`` is the object that it is
-    written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have.
+    written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have; to
+    one that ``grows`` names may be added.
     ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
     A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
     ``always`` one is in every document, though its field has a default. ``former_values`` are texts that were called
@@ -67,6 +74,7 @@ class Declared:
     by: tuple[str, ...] = ()
     left_out: bool = False
     inline: bool = False
+    grows: bool = False
     after: str = ""
     always: bool = False
     former_values: tuple[tuple[str, str], ...] = ()
@@ -109,7 +117,7 @@ def figure(
     )
 
 
-def fact(
+def label(
     meaning: str,
     *,
     key: str | None = None,
@@ -148,12 +156,23 @@ def part(
     names: tuple[str, ...] = (),
     left_out: bool = False,
     inline: bool = False,
+    grows: bool = False,
+    always: bool = False,
     default: Any = MISSING,
     default_factory: Any = MISSING,
 ) -> Any:
     """Declare an object, or a list or mapping of objects."""
     declared = Declared(
-        meaning, key=key, former=former, within=within, by=by, names=names, left_out=left_out, inline=inline
+        meaning,
+        key=key,
+        former=former,
+        within=within,
+        by=by,
+        names=names,
+        left_out=left_out,
+        inline=inline,
+        grows=grows,
+        always=always,
     )
     return _field(declared, default=default, default_factory=default_factory)
 
@@ -188,13 +207,13 @@ def _field(declared: Declared, *, default: Any, default_factory: Any = MISSING) 
     return field(default=default, metadata={_DECLARED: declared})
 
 
-@dataclass_transform(field_specifiers=(figure, fact, part), frozen_default=True)
+@dataclass_transform(field_specifiers=(figure, label, part), frozen_default=True)
 def result(cls: type[Made]) -> type[Made]:
     """Make a frozen class whose fields are declared."""
     return dataclass(frozen=True, slots=True)(cls)
 
 
-@dataclass_transform(field_specifiers=(figure, fact, part), frozen_default=True, kw_only_default=True)
+@dataclass_transform(field_specifiers=(figure, label, part), frozen_default=True, kw_only_default=True)
 def document(cls: type[Made]) -> type[Made]:
     """Make a frozen class of a whole document: fields by name only, in the order in which they are written."""
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
@@ -205,7 +224,8 @@ class Key:
     """A key of an object: where its value is, of what type, and what is said of it.
 
     ``attribute`` leads from the object to the value, by way of ``inline`` where that is the name of an inline part.
-    ``default`` makes the value of a missing key; None where there must be one. ``computed`` ones are never read.
+    ``default`` makes the value of a missing key; None where there must be one. ``computed`` ones are never read. One
+    that ``may_lack`` is of an inline part that can be None.
     """
 
     key: str
@@ -215,12 +235,18 @@ class Key:
     default: Callable[[], Any] | None = None
     computed: bool = False
     inline: str | None = None
+    may_lack: bool = False
+
+    @property
+    def inside(self) -> str:
+        """Its name where times are nanoseconds: ``busy_ns`` of ``busy_s``."""
+        return self.key.removesuffix(_WRITTEN) + _INSIDE if self.is_time and self.key.endswith(_WRITTEN) else self.key
 
     @property
     def required(self) -> bool:
         """Whether every document of the major version has it."""
         declared = self.declared
-        return not self.inline and not declared.left_out and (self.default is None or declared.always)
+        return not self.may_lack and not declared.left_out and (self.default is None or declared.always)
 
     @property
     def is_time(self) -> bool:
@@ -243,8 +269,8 @@ def keys_of(cls: type) -> tuple[Key, ...]:
         if said is None:
             raise TypeError(f"{cls.__name__}.{one.name} is not declared")
         if said.inline:
-            inner, _ = without_none(hints[one.name])
-            keys += [_inlined(one.name, key) for key in keys_of(inner)]
+            inner, optional = without_none(hints[one.name])
+            keys += [_inlined(one.name, key, may_lack=optional) for key in keys_of(inner)]
         else:
             keys.append(Key(_key(one.name, said), one.name, hints[one.name], said, _default(one)))
     for name, member in vars(cls).items():
@@ -254,16 +280,18 @@ def keys_of(cls: type) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def _inlined(name: str, key: Key) -> Key:
-    return Key(key.key, f"{name}.{key.attribute}", key.hint, key.declared, key.default, key.computed, name)
+def _inlined(name: str, key: Key, *, may_lack: bool) -> Key:
+    attribute = f"{name}.{key.attribute}"
+    return Key(key.key, attribute, key.hint, key.declared, key.default, key.computed, name, may_lack)
 
 
 def _place(keys: list[Key], key: Key) -> None:
     """Put a computed key behind the field that it names; behind one of an inline part it is there with that part."""
     attributes = [one.attribute for one in keys]
     at = attributes.index(key.declared.after) + 1 if key.declared.after else 0
-    inline = keys[at - 1].inline if at else None
-    keys.insert(at, Key(key.key, key.attribute, key.hint, key.declared, computed=True, inline=inline))
+    before = keys[at - 1] if at else key
+    own = Key(key.key, key.attribute, key.hint, key.declared, None, True, before.inline, before.may_lack)
+    keys.insert(at, own)
 
 
 def _key(name: str, said: Declared) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nsys_digest.model.catalogue import fact, figure, part, result
+from nsys_digest.model.catalogue import figure, label, part, result
 from nsys_digest.model.codec import encode, json_text
 
 
@@ -10,20 +10,20 @@ from nsys_digest.model.codec import encode, json_text
 class KernelUse:
     """A full kernel name with its time, and the pattern that took it; the last four are None where none did."""
 
-    name: str = fact("full name of the kernel")
+    name: str = label("full name of the kernel")
     count: int = figure("count", "kernels of that name", label="count", counts="kernels")
     total_ns: int = figure("s", "plain sum of their lengths", label="total")
-    category: str | None = fact("the category that the pattern is of")
-    kind: str | None = fact("the kind of communication that it says")
-    source: str | None = fact("where the pattern stands: file and number")
-    pattern: str | None = fact("its pattern")
+    category: str | None = label("the category that the pattern is of")
+    kind: str | None = label("the kind of communication that it says")
+    source: str | None = label("where the pattern stands: file and number")
+    pattern: str | None = label("its pattern")
 
 
 @result
 class CategoryUse:
     """Which pattern took which kernel of a trace, most time first."""
 
-    file: str = fact("name of the trace, without its folder")
+    file: str = label("name of the trace, without its folder")
     kernels: tuple[KernelUse, ...] = part("kernels by full name, most time first")
 
     def to_json(self, *, compact: bool = False) -> str:

@@ -9,10 +9,10 @@ import json
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any, TypeAlias, TypeVar, get_args, get_origin
 
-from nsys_digest.model.catalogue import AS_LIST, Key, is_list, is_mapping, keys_of, without_none
+from nsys_digest.model.catalogue import AS_LIST, OWN_FORM, OWN_KEY, Key, is_list, is_mapping, keys_of, without_none
 from nsys_digest.units import to_seconds
 
 Made = TypeVar("Made")
@@ -42,6 +42,8 @@ def in_document(key: Key, value: Any) -> Any:
 @cache
 def _encoder(cls: Any) -> Encoder:
     """Return what makes an object of a declared class, or the list of its values."""
+    if hasattr(cls, OWN_FORM):
+        return methodcaller(OWN_FORM)
     if getattr(cls, AS_LIST, False):
         keys = keys_of(cls)
         steps = [(attrgetter(key.attribute), _encoder_of(key.hint, time=key.is_time)) for key in keys]
@@ -92,7 +94,8 @@ def _encoder_of(hint: Any, *, time: bool) -> Encoder | None:
     elif get_origin(hint) is tuple:
         made = _row_encoder([_encoder_of(item, time=time) for item in get_args(hint)])
     elif is_mapping(hint):
-        made = _mapping_encoder(_encoder_of(get_args(hint)[1], time=time))
+        kind, _ = without_none(get_args(hint)[1])
+        made = _mapping_encoder(_encoder_of(get_args(hint)[1], time=time), keyed=hasattr(kind, OWN_KEY))
     else:
         return to_seconds if time and hint is int else None
     return (lambda value: None if value is None else made(value)) if optional else made
@@ -106,5 +109,7 @@ def _row_encoder(items: list[Encoder | None]) -> Encoder:
     return lambda row: [value if item is None else item(value) for item, value in zip(items, row, strict=True)]
 
 
-def _mapping_encoder(item: Encoder | None) -> Encoder:
+def _mapping_encoder(item: Encoder | None, *, keyed: bool) -> Encoder:
+    if keyed and item is not None:
+        return lambda value: {getattr(part, OWN_KEY): item(part) for part in value.values()}
     return dict if item is None else lambda value: {key: item(part) for key, part in value.items()}

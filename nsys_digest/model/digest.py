@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from nsys_digest.errors import DigestInvalid
 from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, NvtxRange, Warn
-from nsys_digest.model.catalogue import Json, computed, document, fact, figure, keys_of, part
+from nsys_digest.model.catalogue import Json, computed, document, figure, keys_of, label, part
 from nsys_digest.model.codec import encode, json_text
 from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.section_types import (
@@ -45,7 +45,7 @@ class Digest:
         "meaning."
     )
 
-    file: str = fact("name of the trace, without its folder")
+    file: str = label("name of the trace, without its folder")
     gpu_activity_span_ns: int | None = figure(
         "s",
         "last end minus first start over all GPU activity of all devices; null without GPU activity",
@@ -75,14 +75,14 @@ class Digest:
     top_kernels: tuple[tuple[str, CountTotal], ...] = part(
         "`[short name, [count, total_s]]`, most total time first, then by name; 20 of them, or as `--top N` says"
     )
-    notes: str = fact("what busy means and what must not be added up", always=True, default=NOTES)
-    schema_version: str = fact(
+    notes: str = label("what busy means and what must not be added up", always=True, default=NOTES)
+    schema_version: str = label(
         "version of this document, `major.minor`; the minor number grows with added keys",
         pattern=r"^1\.[0-9]+$",
         always=True,
         default=SCHEMA_VERSION,
     )
-    tool_version: str = fact("version of the package that wrote it", key="version", within="tool")
+    tool_version: str = label("version of the package that wrote it", key="version", within="tool")
     capture: Capture = part("facts about the trace, and what the digest was asked for")
     warnings: tuple[Warn, ...] = part(
         "what limits the numbers, by code in the order of docs/messages.md, then as found"

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import cache
-from typing import Any, Final, TypeAlias, get_args, get_origin
+from typing import Any, ClassVar, Final, TypeAlias, get_args, get_origin
 
 from nsys_digest.model.base_types import OTHER_NAMES
 from nsys_digest.model.catalogue import AS_LIST, Declared, Json, Key, is_list, is_mapping, keys_of, without_none
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.paths import Path, Pattern, path_text
+from nsys_digest.units import to_ns
 
 UNKNOWN: Final = "-"
 ANY: Final = "*"
@@ -25,8 +26,10 @@ ANY: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A number, and what is declared of it."""
+    """A number: its name inside, where times are nanoseconds, its key in a document, and what is declared of it."""
 
+    name: str
+    key: str
     declared: Declared
 
     @property
@@ -37,11 +40,15 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Keys that are always the same, of a pair its positions; ``former`` leads from a former key to the present one."""
+    """Keys that are always the same, of a pair its positions; ``former`` leads from a former key to the present one.
+
+    ``name`` is the name inside of a mapping by names that are always the same.
+    """
 
     children: Mapping[str, Node]
     former: Mapping[str, str]
     as_list: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +113,95 @@ def present_path(pattern: Pattern) -> str | None:
     """Return the path that a figure of former keys has now, with ``*`` for its names; None of one that never was."""
     found = _present(_tree(), pattern, ())
     return None if found is None else ".".join(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A figure of the items of a list: its name inside, its key in a document, and what is declared of it."""
+
+    OWN_SCHEMA: ClassVar = {"type": "string"}
+
+    name: str
+    key: str
+    declared: Declared
+    path: Path
+
+    def in_item(self, item: Any) -> bool:
+        """Tell whether an item of a document has it, be it null; the keys of an inline part may lack."""
+        return not isinstance(item, dict) or self.path[0] in item if self.path else True
+
+    def own_form(self) -> str:
+        """Return its key: how a document names it."""
+        return self.key
+
+    def value(self, item: Any) -> int | float | None:
+        """Return its value in an item of a document: a time in nanoseconds, all else as it stands."""
+        for key in self.path:
+            item = None if item is None else item.get(key) if isinstance(item, dict) else item[int(key)]
+        number: int | float | None = item
+        return to_ns(number) if self.declared.unit == "s" else number
+
+
+@cache
+def columns(at: str) -> tuple[Column, ...]:
+    """Return the figures of what a path leads to, or of each item where it ends in ``*``; names within have their own.
+
+    Raises:
+        KeyError: there is no such path.
+
+    """
+    node: Node = _tree()
+    for key in at.split("."):
+        node = _child(node, key)
+    return tuple(_columns(node, "", "", ()))
+
+
+def items(at: str, document: Json) -> list[tuple[Path, Any]]:
+    """Return what a path leads to in a document, with the names that its ``*`` stand for; nothing where it is null."""
+    found: list[tuple[Node, Path, Any]] = [(_tree(), (), document)]
+    for key in at.split("."):
+        found = [
+            (child, (*names_of, name) if key == ANY else names_of, item)
+            for node, names_of, value in found
+            if not isinstance(node, Leaf)
+            for name, child, item in _below(node, value)
+            if key in (ANY, name)
+        ]
+    return [(names_of, item) for _, names_of, item in found if item is not None]
+
+
+def _child(node: Node, key: str) -> Node:
+    if isinstance(node, Named) and key == ANY:
+        return node.child
+    if isinstance(node, Fixed):
+        return next(iter(node.children.values())) if key == ANY else node.children[key]
+    raise KeyError(key)
+
+
+def _columns(node: Node, name: str, key: str, path: Path) -> Iterator[Column]:
+    if isinstance(node, Leaf):
+        own = _ALONE.get(node.unit, "value") if not path else ""
+        yield Column(
+            name or f"{own}{'_ns' * (node.unit == 's')}",
+            key or f"{own}{'_s' * (node.unit == 's')}",
+            node.declared,
+            path,
+        )
+    elif isinstance(node, Fixed):
+        for at, (below, child) in enumerate(node.children.items()):
+            inside = child.name if isinstance(child, Leaf) and child.key == below else below
+            inside = child.name or below if isinstance(child, Fixed) else inside
+            yield from _columns(
+                child, _joined(name, inside), _joined(key, below), (*path, str(at) if node.as_list else below)
+            )
+
+
+_ALONE: Final = {"s": "sum", "count": "count"}
+"""What a number is called that is all that a name leads to."""
+
+
+def _joined(before: str, key: str) -> str:
+    return f"{before}.{key}" if before else key
 
 
 def names(section: str, document: Json) -> tuple[str, ...] | None:
@@ -234,10 +330,12 @@ def _node(hint: Any, key: Key) -> Node | None:
         child = _node(get_args(hint)[1], key)
         if child is None:
             return None
-        return Fixed(dict.fromkeys(declared.names, child), {}) if declared.names else Named(child, Mapping.items)
+        if declared.names:
+            return Fixed(dict.fromkeys(declared.names, child), {}, name=key.inside)
+        return Named(child, Mapping.items)
     if is_list(hint):
         return _of_list(get_args(hint)[0], key)
-    return None if declared.unit is None else Leaf(declared)
+    return None if declared.unit is None else Leaf(key.inside, key.key, declared)
 
 
 def _of_list(item: Any, key: Key) -> Named | None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from nsys_digest.model.catalogue import (
     AS_LIST,
     MORE_KEYS,
+    OWN_SCHEMA,
     Declared,
     Json,
     Key,
@@ -45,9 +46,14 @@ def _reference(cls: type, definitions: Json) -> Json:
     if name not in definitions:
         definitions[name] = {}  # a class can hold itself
         summary = (cls.__doc__ or "").partition("\n")[0]
-        made = _list_object(cls, definitions) if getattr(cls, AS_LIST, False) else _object(cls, definitions)
-        definitions[name] = {"description": summary, **made}
+        definitions[name] = {"description": summary, **_definition(cls, definitions)}
     return {"$ref": f"#/$defs/{name}"}
+
+
+def _definition(cls: type, definitions: Json) -> Json:
+    if hasattr(cls, OWN_SCHEMA):
+        return dict(getattr(cls, OWN_SCHEMA))
+    return _list_object(cls, definitions) if getattr(cls, AS_LIST, False) else _object(cls, definitions)
 
 
 def _object(cls: type, definitions: Json) -> Json:
@@ -66,7 +72,7 @@ def _object(cls: type, definitions: Json) -> Json:
         "required": list(dict.fromkeys(required)),
         "additionalProperties": bool(getattr(cls, MORE_KEYS, False)),
     }
-    inline = [key.key for key in keys if key.inline]
+    inline = [key.key for key in keys if key.may_lack]
     return made | ({"dependentRequired": {inline[0]: inline}} if inline else {})
 
 
@@ -125,7 +131,7 @@ def _mapping(child: Json, declared: Declared) -> Json:
             "type": "object",
             "properties": dict.fromkeys(declared.names, child),
             "required": list(declared.names),
-            "additionalProperties": False,
+            "additionalProperties": declared.grows,
         }
     names = {"propertyNames": {"enum": list(declared.may_have)}} if declared.may_have else {}
     return {"type": "object", **names, "additionalProperties": child}

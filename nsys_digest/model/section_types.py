@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from nsys_digest.model.catalogue import computed, fact, figure, part, result
+from nsys_digest.model.catalogue import computed, figure, label, part, result
 from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.units import to_seconds
 
@@ -70,7 +70,7 @@ class Bin:
 class DeviceIdle:
     """The idle time within the span of one device: the causes add up to it exactly."""
 
-    device: int = fact("CUDA ordinal")
+    device: int = label("CUDA ordinal")
     idle_ns: int = figure("s", "idle time, that of the device in `devices`", bad="up", label="idle")
     gap_count: int = figure("count", "stretches without activity", label="gaps", counts="gaps")
     causes: Mapping[str, Cause] = part(
@@ -91,17 +91,17 @@ class DeviceIdle:
 class Gap:
     """One gap: what ran before and after it, its causes, and the ranges around the call that ended it."""
 
-    device: int = fact("CUDA ordinal")
-    start_ns: int = fact("its start, in nanoseconds of the trace's own clock")
+    device: int = label("CUDA ordinal")
+    start_ns: int = label("its start, in nanoseconds of the trace's own clock")
     length_ns: int = figure("s", "length", bad="up", label="length")
-    before: str = fact(
+    before: str = label(
         "what ended as the gap began: short name of the kernel, or `[memcpy HtoD]`, `[memset]`, `[graph]`"
     )
-    after: str = fact("what ended the gap")
+    after: str = label("what ended the gap")
     causes_ns: Mapping[str, int] = figure(
         "s", "its time by cause; causes without any are left out", label="idle", key="causes", may_have=CAUSES
     )
-    nvtx: tuple[str, ...] = fact(
+    nvtx: tuple[str, ...] = label(
         "names of the push/pop ranges open on the thread of the launch call as it began, outermost first"
     )
 
@@ -164,12 +164,12 @@ class Bandwidth:
 class Copies:
     """Copies of one direction between two kinds of memory."""
 
-    direction: str = fact("`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `UVM HtoD` and so on, or `unknown`")
-    source_kind: str | None = fact(
+    direction: str = label("`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `UVM HtoD` and so on, or `unknown`")
+    source_kind: str | None = label(
         "`pageable`, `pinned`, `device`, `array`, `managed`, `device static`, `managed static`; null where the "
         "export does not say"
     )
-    destination_kind: str | None = fact("the same of where they go")
+    destination_kind: str | None = label("the same of where they go")
     count: int = figure("count", "copies", label="count", counts="rows")
     bytes: int = figure("bytes", "sum of their sizes", label="bytes")
     sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time", former=("s",))
@@ -211,7 +211,7 @@ class KindTotal:
 class Communication:
     """Collectives of one device: their union, and the part of it during which other kernels ran, and did not."""
 
-    device: int = fact("CUDA ordinal")
+    device: int = label("CUDA ordinal")
     union_ns: int = figure(
         "s", "length of the union of the communication kernels", bad="up", label="in all", former=("total_s",)
     )
@@ -267,9 +267,9 @@ class NvtxDetail:
 class DispatchStep:
     """Dispatch marks of one mode, and of one (mode, padded); a step ends at the next mark of the same thread."""
 
-    fields: Mapping[str, int | str] = fact("the fields that all marks of the group share, integers or text")
-    mode: str | None = fact("field `mode`; null for marks without one")
-    padded: int | None = fact("field `padded`; null for the row of all marks of a mode")
+    fields: Mapping[str, int | str] = label("the fields that all marks of the group share, integers or text")
+    mode: str | None = label("field `mode`; null for marks without one")
+    padded: int | None = label("field `padded`; null for the row of all marks of a mode")
     steps: int = figure("count", "marks of the group", label="steps", counts="marks")
     actual: int | None = figure(
         "count",
@@ -303,7 +303,7 @@ class DispatchStep:
 class Step:
     """One step: an instance of the named range."""
 
-    start_ns: int = fact("its start, in nanoseconds of the trace's own clock")
+    start_ns: int = label("its start, in nanoseconds of the trace's own clock")
     wall_ns: int = figure("s", "length", bad="up", label="wall")
     gpu_busy_ns: int | None = figure(
         "s", "time in it in which any GPU was busy; null without GPU activity in the trace", label="GPU busy"
@@ -337,7 +337,7 @@ class RatioPercentiles:
 class Steps:
     """Steady state: every instance but the first, which is given apart since it warms up."""
 
-    name: str = fact("name of the range")
+    name: str = label("name of the range")
     count: int = figure("count", "instances, the first one included", label="steps", counts="steps")
     wall: Durations = part("lengths of all but the first")
     busy_ratio: RatioPercentiles = part(

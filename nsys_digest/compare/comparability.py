@@ -164,7 +164,7 @@ def _incomplete_codes(run: Run) -> list[str]:
 
 
 def _active(digest: Digest) -> list[Device]:
-    return [device for device in digest.devices if device.span_ns is not None]
+    return [device for device in digest.devices if device.did_work]
 
 
 def _gpu_model(digest: Digest) -> str | None:
@@ -196,7 +196,7 @@ def _nsys_version(digest: Digest) -> str | None:
 def _traced(digest: Digest) -> str | None:
     rows = [process.rows for process in digest.capture.processes]
     kinds = {
-        "GPU work": any(device.span_ns is not None for device in digest.devices),
+        "GPU work": any(device.did_work for device in digest.devices),
         "CUDA API": any(counts.get("api") for counts in rows),
         "NVTX": any(counts.get("nvtx") for counts in rows),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 import warnings
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
+from nsys_digest.model.base_types import CategoriesFile
 
 COMMUNICATION = "communication"
 OTHER = "other"
@@ -55,7 +57,9 @@ class Rule:
 class KernelCategories:
     """Rules in order: the first one whose pattern is found in a name wins."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], file: CategoriesFile | None = None) -> None:
+        """Take the rules, and what is to be said of the file that they are from."""
+        self.file = file
         self._rules = tuple(rules)
         self._searches = tuple((re.compile(rule.pattern).search, rule) for rule in self._rules)
         self._known: dict[str, Rule | None] = {}
@@ -82,7 +86,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if path is None:
         return KernelCategories.shipped()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
     except OSError as error:
         raise CategoriesInvalid(
             f"cannot read the rules {path}: {error.strerror}; check the path and permissions"
@@ -101,7 +106,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if not isinstance(extends, bool):
         raise CategoriesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped rules")
     own = _read_rules(document, path.name, str(path))
-    return KernelCategories((*own, *_shipped()) if extends else own)
+    file = CategoriesFile(path.name, hashlib.sha256(content).hexdigest())
+    return KernelCategories((*own, *_shipped()) if extends else own, file)
 
 
 @cache

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from nsys_digest.model.base_types import KINDS, OTHER_NAMES, Warn
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
 from nsys_digest.model.warning_codes import CODES
-from nsys_digest.sections.capture_warnings import device_warnings, diagnostic_warnings, schema_warnings
+from nsys_digest.sections.capture_warnings import (
+    device_warnings,
+    diagnostic_warnings,
+    nothing_recorded,
+    schema_warnings,
+)
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import process_of
+from nsys_digest.trace.nsys.traced import why_no_cuda
 from nsys_digest.trace.scan import Scanned
 from nsys_digest.units import counted
 
@@ -45,16 +51,11 @@ def warnings(
         *_missing_gpu_work(scanned, facts, gpu, rows, strings),
         *_odd_rows(scanned),
         *schema_warnings(facts, missing),
-        *device_warnings(gpu),
+        *device_warnings(gpu, facts),
         *_account(limits),
     ]
     if not any(counter.total() for counter in rows.values()):
-        warned.append(
-            Warn(
-                "nothing-recorded",
-                "No GPU activity, CUDA API call or NVTX event was recorded: profile with -t cuda,nvtx",
-            )
-        )
+        warned.append(nothing_recorded(facts))
     order = list(CODES)
     return tuple(sorted(dict.fromkeys(warned), key=lambda warn: order.index(warn.code)))
 
@@ -79,7 +80,7 @@ def _missing_gpu_work(
         yield Warn(
             "no-gpu-activity",
             "NVTX ranges were recorded, but no GPU activity and no CUDA API call: busy and idle are unknown, not zero. "
-            "Profile with -t cuda,nvtx a process that uses CUDA",
+            + why_no_cuda(facts.traced),
         )
     if scanned.api is None:
         return

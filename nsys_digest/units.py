@@ -62,7 +62,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def percent(part: float | None, whole: float | None = 1) -> str:
-    """Write ``part / whole`` with one decimal; ``<0.1 %`` and ``>99.9 %`` for what is near 0.0 % and 100.0 %, not it."""
+    """Write ``part / whole`` with one decimal; ``<0.1 %`` and ``>99.9 %`` are near nothing and all, but not it."""
     if part is None or not whole:
         return MISSING
     share = 100 * part / whole

@@ -63,6 +63,8 @@ def nothing_recorded(facts: CaptureFacts) -> Warn:
     parts = ["No GPU activity, CUDA API call or NVTX range or mark was recorded", why_no_cuda(traced)]
     if traced.cuda and traced.nvtx is False:
         parts.append(f"And {why_no_nvtx(traced)}")
+    if traced.cuda and traced.reasons:
+        parts.append(f"The collector says: {'; '.join(traced.reasons)}")
     if facts.session_ns is not None and facts.session_ns < _SHORT_NS:
         parts.append(f"The session lasted {duration(facts.session_ns)}")
     return Warn("nothing-recorded", ". ".join(parts))

@@ -97,7 +97,7 @@ def log_of(source: Source) -> dict[str, int]:
 
 
 def why_no_cuda(traced: TracedFacts) -> str:
-    """Say why a trace has neither GPU work nor CUDA calls, as far as it tells, and what to do; no end stop."""
+    """Say why a trace has neither GPU work nor CUDA calls, as far as it tells, and what to do, without a full stop."""
     if traced.cuda is None:
         return (
             "The export does not say whether CUDA was traced: if not, profile with -t cuda,nvtx; if it was, no process "
@@ -117,11 +117,11 @@ def why_no_cuda(traced: TracedFacts) -> str:
             "the capture missed it, or the GPU is used by a process that nsys did not start. Profile that process, and "
             "see in its output that it ran"
         )
-    return why + (f". The collector says: {'; '.join(traced.reasons)}" if traced.reasons else "")
+    return why
 
 
 def why_no_nvtx(traced: TracedFacts) -> str:
-    """Say why a trace has no NVTX event, and what to do; no end stop."""
+    """Say why a trace has no NVTX event, and what to do, without a full stop."""
     if traced.nvtx is None:
         return (
             "the export does not say whether NVTX was traced: if not, profile with -t cuda,nvtx; if it was, the "

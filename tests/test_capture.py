@@ -206,7 +206,7 @@ def test_labels_of_the_library_are_texts(tmp_path: Path) -> None:
 def test_the_options_that_made_a_digest(tmp_path: Path) -> None:
     path = TraceBuilder().kernel(0, 5).range("step", 0, 9).write(tmp_path / "t.sqlite")
     rules = tmp_path / "mine.toml"
-    rules.write_text("[[rule]]\ncategory = 'gemm'\npattern = 'k'\n", encoding="utf-8")
+    rules.write_text("[[category]]\nname = 'gemm'\npattern = 'k'\n", encoding="utf-8")
     found = summarize(path, categories=rules, steps="step", max_nvtx_names=5)
     filters = found.to_dict()["capture"]["filters"]
     assert (filters["max_nvtx_names"], filters["steps"]) == (5, "step")

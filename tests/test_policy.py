@@ -169,7 +169,7 @@ def test_a_line_that_is_not_sure_is_not_told() -> None:
         ('[[require]]\nnvtx = "a"\napi = "b"', "names 2 things"),
         ('[[require]]\nnvtx = ""', "give a name"),
         ('[[require]]\nkernels = "a"', "did you mean kernel?"),
-        ("[noise]\nconfidence = 95\n", "from 0.5 to below 1"),
+        ("[noise]\nconfidence = 95\n", "from 0.5 to 0.999"),
         ("[noise]\nconfidence = true\n", "from 0.5"),
         ("[noise]\nmin_effect = 0.02\n", "no share"),
         ("[noise]\nmin_repeats = 0\n", "1 or more"),

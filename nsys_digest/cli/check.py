@@ -21,7 +21,7 @@ from nsys_digest.cli.output import check_output, chosen_format, end_with, try_al
 from nsys_digest.cli.runs import files_of, read_baseline, read_side
 from nsys_digest.errors import DigestError, UsageInvalid
 
-_UNTOLD = {3, 4}
+_NO_RESULT = {3, 4}
 """Statuses of a check that came to no result through its input, and not through its arguments."""
 
 
@@ -84,7 +84,7 @@ def command(
     allowed = load_policy(policy)
     reasons = words_of(allow_mismatch)
     check_reasons(reasons)
-    from nsys_digest.cli.ci import Wanted, forms_of_result, forms_of_untold
+    from nsys_digest.cli.ci import Wanted, forms_of_no_result, forms_of_result
 
     policy_file = None if policy is None else str(policy)
     wanted = Wanted(output, chosen, compact, json_file, markdown_file, junit, sarif, github)
@@ -94,12 +94,12 @@ def command(
         notes = [*damaged, *few]
         result = check_sides(of_head, of_base, allowed, allow_mismatch=reasons, min_repeats=min_repeats, notes=notes)
     except DigestError as error:
-        if error.exit_status not in _UNTOLD:
+        if error.exit_status not in _NO_RESULT:
             raise
-        from nsys_digest.gate.inconclusive import untold
+        from nsys_digest.gate.no_result import no_result
 
-        found = untold(error, [str(path) for path in head], baseline or [], allowed)
-        end_with(error, try_all(wanted.writers(forms_of_untold(found, policy_file), to_stdout=False)))
+        found = no_result(error, [str(path) for path in head], baseline or [], allowed)
+        end_with(error, try_all(wanted.writers(forms_of_no_result(found, policy_file), to_stdout=False)))
         return
     kept = {"--store": store, "--steps": steps, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]

@@ -9,16 +9,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from nsys_digest.errors import PolicyInvalid
 from nsys_digest.gate.policy_mistakes import check_code, limit_amount, unknown_figure
+from nsys_digest.gate.significance import HIGHEST_CONFIDENCE
 from nsys_digest.model.figures import units
 from nsys_digest.model.paths import Pattern, Segment, parse_glob, parse_path
 from nsys_digest.model.quantity import is_share, share
 
 Bad: TypeAlias = Literal["up", "down", "either"]
 Absent: TypeAlias = Literal["error", "skip", "zero"]
+Inconclusive: TypeAlias = Literal["fail", "status4", "pass"]
+"""What becomes of a change that is more than allowed where the runs are too few to exclude noise."""
 
 BUILT_IN: Final = "built-in policy"
 SECTIONS: Final[Mapping[str, str]] = {
@@ -81,11 +84,15 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How sure a verdict has to be: confidence of the whole check, smallest change that counts, fewest repeats."""
+    """How sure a verdict has to be: confidence of the whole check, smallest change that counts, fewest repeats.
+
+    ``inconclusive`` says what becomes of a change that is more than allowed where noise cannot be excluded.
+    """
 
     confidence: float = 0.95
     min_effect: float = 0.02
     min_repeats: int = 1
+    inconclusive: Inconclusive = "fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,13 +283,15 @@ def _presence(required: bool) -> Callable[[Mapping[str, Any], int, int | None], 
 
 
 def _noise(table: Mapping[str, Any]) -> Noise:
-    _checked(table, ("confidence", "min_effect", "min_repeats"))
+    _checked(table, ("confidence", "min_effect", "min_repeats", "inconclusive"))
     default = Noise()
     confidence = table.get("confidence", default.confidence)
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}; give a number from 0.5 to below 1, such as 0.95")
+    numeric = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    if not numeric or not 0.5 <= confidence <= HIGHEST_CONFIDENCE:
+        raise ValueError(f"confidence is {confidence!r}; give a number from 0.5 to {HIGHEST_CONFIDENCE}, such as 0.95")
     repeats = table.get("min_repeats", default.min_repeats)
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise ValueError(f"min_repeats is {repeats!r}; give a whole number, 1 or more")
     effect = share(table["min_effect"]) if "min_effect" in table else default.min_effect
-    return Noise(float(confidence), effect, repeats)
+    inconclusive = _choice(table, "inconclusive", get_args(Inconclusive), default.inconclusive)
+    return Noise(float(confidence), effect, repeats, inconclusive)

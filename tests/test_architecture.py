@@ -20,7 +20,7 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "units": frozenset({"errors"}),
     "files": frozenset({"errors"}),
     "algorithms": _BASE,
-    "model": _BASE | {"algorithms"},
+    "model": _BASE | {"algorithms", "files"},
     "trace": _DIGEST,
     "sections": _DIGEST | {"trace"},
     "compare": _DIGEST,

@@ -343,7 +343,7 @@ def test_one_run_against_twenty_is_tested() -> None:
 def test_too_few_repeats_are_an_error() -> None:
     with pytest.raises(MissingData, match="BASE has 2"):
         check(spans(SLOW), spans(FAST[:2]), span_rule('max_change = "5%"'), min_repeats=3)
-    policy = '[noise]\nmin_repeats = 2\n[[rule]]\nfigure = "gpu_activity_span_s"\nmax = 9'
+    policy = '[noise]\nmin_repeats = 2\n[[rule]]\nfigure = "gpu_activity_span_s"\nmax = "9s"'
     with pytest.raises(MissingData, match="HEAD has 1"):
         check(one(), None, policy)
 
@@ -382,7 +382,7 @@ def test_mismatched_captures_are_refused_and_then_allowed() -> None:
     allowed = check_sides(graph, node, policy, allow_mismatch=["graph-mode"])
     assert [difference.code for difference in allowed.allowed_mismatches] == ["graph-mode"]
     with pytest.raises(CapturesMismatch, match="no repeats"):
-        check_sides(RunSet((*graph.runs, *node.runs)), None, parse_policy(span_rule("max = 1"), "p"))
+        check_sides(RunSet((*graph.runs, *node.runs)), None, parse_policy(span_rule("max = '1s'"), "p"))
 
 
 # The command line.

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
+from nsys_digest.files import read_text_file
+from nsys_digest.model.toml_text import MOST_BYTES, parse_toml
 
 COMMUNICATION = "communication"
 OTHER = "other"
@@ -82,7 +84,7 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if path is None:
         return KernelCategories.shipped()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_text_file(path, MOST_BYTES)
     except OSError as error:
         raise CategoriesInvalid(
             f"cannot read the rules {path}: {error.strerror}; check the path and permissions"
@@ -90,8 +92,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     except UnicodeDecodeError:
         raise CategoriesInvalid(f"{path} is not UTF-8 text; save it as a TOML file in UTF-8") from None
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = parse_toml(text)
+    except ValueError as error:
         what = " ".join(str(error).split())
         raise CategoriesInvalid(
             f"{path} is not valid TOML: {what}; patterns are best written in single quotes: pattern = 'gemm'"

@@ -35,3 +35,8 @@ def read_stored(file: Path) -> Digest:
         return Digest.from_dict(read_json(file))
     except DigestInvalid as error:
         raise DigestInvalid(f"{file}: {error}") from None
+    except OSError as error:
+        raise DigestInvalid(
+            f"{file}: the digest cannot be read ({error.strerror or error}); check the path, or write it with "
+            "fewer names (--max-names)"
+        ) from None

@@ -34,7 +34,8 @@ def digest(*devices: Device) -> Digest:
             device=one.device,
             idle_ns=one.idle_ns,
             causes={
-                name: replace(cause, ns=one.idle_ns if name == "host" else 0) for name, cause in account.causes.items()
+                name: replace(cause, sum_ns=one.idle_ns if name == "host" else 0)
+                for name, cause in account.causes.items()
             },
         )
         for one in devices
@@ -79,7 +80,7 @@ def test_a_check_and_a_comparison_say_the_same(base: Sequence[int], head: Sequen
     before, after = ordinals(*base), ordinals(*head)
     rules = "".join(
         f"[[rule]]\nfigure = '{path}'\nmax_change = 0\nbad = 'either'\n"
-        for path in ("devices.*.span_s", "idle.devices.*.causes.host.s")
+        for path in ("devices.*.span_s", "idle.devices.*.causes.host.sum_s")
     )
     result = check(after, before, parse_policy(rules, "p.toml"))
     assert [outcome.verdict for outcome in result.outcomes] == ["pass"] * 4, [one.reason for one in result.outcomes]

@@ -19,18 +19,14 @@ def read_json(file: Path) -> Any:
     """Return the document in a file.
 
     Raises:
-        DigestInvalid: it cannot be read, is too large, no JSON, or holds a number that no digest has; without the path.
+        OSError: the file cannot be read, or is too large.
+        DigestInvalid: it is no JSON, or holds a number that no digest has; without the path.
 
     """
     try:
         return parse_json(read_text_file(file, MOST_BYTES))
     except UnicodeDecodeError as error:
         raise DigestInvalid(f"this is not UTF-8 ({error.reason}); write the digest again") from None
-    except OSError as error:
-        raise DigestInvalid(
-            f"the digest cannot be read ({error.strerror or error}); check the path, or write it with fewer names "
-            "(--max-names)"
-        ) from None
 
 
 def parse_json(text: str) -> Any:

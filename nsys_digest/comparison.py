@@ -123,7 +123,7 @@ def diff(
     Raises:
         CapturesMismatch: the captures differ in a way that is not allowed.
         UsageInvalid: there is no such reason, or an option makes no sense. TypeError: there is no such option.
-        CategoriesInvalid: the rules are wrong. BaselineMissing: there is no such baseline.
+        CategoriesInvalid: the categories file is wrong. BaselineMissing: there is no such baseline.
         What :func:`load` raises.
 
     """
@@ -134,6 +134,6 @@ def diff(
         of_base,
         of_head,
         allow_mismatch=allow_mismatch,
-        rules=lambda: load_kernel_categories(chosen.categories),
+        kernel_categories=lambda: load_kernel_categories(chosen.categories),
         tool_version=__version__,
     )

@@ -14,6 +14,7 @@ DigestError
 ├── PolicyInvalid        policy-invalid      2  a policy makes no sense
 ├── FigureMissing        figure-missing      4  a figure that a policy asks for is not in a digest, or null
 ├── BaselineMissing      baseline-missing    4  there is no such baseline in the store
+├── StoreUnreadable      store-unreadable    3  the folder of baselines cannot be read
 ├── CheckFailed          check-failed        5  a check failed
 ├── NsysMissing          nsys-missing        6  nsys, or something that it needs, is not there
 ├── RecordFailed         record-failed       6  the recorder made no trace
@@ -124,6 +125,13 @@ class BaselineMissing(DigestError):
     exit_status = 4
 
 
+class StoreUnreadable(DigestError):
+    """The folder of the baselines, or one in it, may not be read."""
+
+    code = "store-unreadable"
+    exit_status = 3
+
+
 class CheckFailed(DigestError):
     """A figure is worse than a policy allows, or a name is missing that it requires, or there that it forbids."""
 
@@ -173,6 +181,7 @@ ERRORS: tuple[type[DigestError], ...] = (
     PolicyInvalid,
     FigureMissing,
     BaselineMissing,
+    StoreUnreadable,
     CheckFailed,
     NsysMissing,
     RecordFailed,

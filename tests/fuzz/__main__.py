@@ -29,6 +29,9 @@ Case = Callable[[Random, Path], str]
 
 TARGETS = {
     "trace": "trace",
+    "stored_digest": "stored_digest",
+    "policy": "policy",
+    "phase_log": "phase_log",
 }
 """Each target by its name on the command line, and the module of this folder that has its ``case``."""
 

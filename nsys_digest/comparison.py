@@ -11,6 +11,7 @@ from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import DigestInvalid
+from nsys_digest.files import read_regular
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.kernel_categories import load_kernel_categories
 from nsys_digest.pipeline import summarize
@@ -38,7 +39,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> Digest:
     if not _is_json(file):
         return summarize(file, **options)
     try:
-        return Digest.from_json(file.read_bytes().decode("utf-8-sig"))
+        return Digest.from_json(read_regular(file).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise DigestInvalid(f"{file}: this is not UTF-8 ({error.reason}); write the digest again") from None
     except DigestInvalid as error:

@@ -24,6 +24,7 @@ DigestError
 ├── CommandNotFound      command-not-found   127  the command to record cannot be run
 ├── WorkloadFailed       workload-failed     6  a workload went wrong
 ├── WorkloadDependency   workload-dependency 6  a package that workloads need is not installed
+├── OutOfResources       out-of-resources    1  memory, file handles or threads ran out
 └── WorkloadDevice       workload-device     6  the device asked for is not there
 """
 
@@ -31,12 +32,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+_LINE_ENDS = {ord(end): repr(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
+
 
 class DigestError(Exception):
     """Base of every error that a caller may want to catch; ``str()`` is one line for people."""
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str) -> None:
+        """Keep the message, with line ends of paths and names that it quotes written as escapes."""
+        super().__init__(message.translate(_LINE_ENDS))
 
 
 class TraceUnreadable(DigestError):
@@ -65,6 +72,13 @@ class ValueUnreadable(DigestError):
 
     code = "value-unreadable"
     exit_status = 3
+
+
+class OutOfResources(DigestError):
+    """Memory, file handles or threads ran out; nothing is wrong with the input."""
+
+    code = "out-of-resources"
+    exit_status = 1
 
 
 class MissingData(DigestError):
@@ -212,6 +226,7 @@ ERRORS: tuple[type[DigestError], ...] = (
     NotATrace,
     TraceInUse,
     ValueUnreadable,
+    OutOfResources,
     MissingData,
     DigestInvalid,
     OutputFailed,

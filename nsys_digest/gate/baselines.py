@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import BaselineMissing, DigestInvalid, OutputFailed, UsageInvalid
-from nsys_digest.files import write_whole
+from nsys_digest.files import read_regular, write_whole
 from nsys_digest.model.digest import Digest
 
 DEFAULT_STORE: Final = Path(".nsys-digest") / "baselines"
@@ -222,7 +222,7 @@ def _name_of(folder: Path) -> str:
 
 def _entry(path: Path) -> Entry:
     """Read a kept run; raises what reading JSON and digests raises."""
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = json.loads(read_regular(path).decode("utf-8"))
     if not isinstance(document, dict) or not str(document.get("baseline_version", "")).startswith("1."):
         raise ValueError("it has no baseline_version 1")
     commit, gpu, saved_at = document["commit"], document["gpu"], document["saved_at"]

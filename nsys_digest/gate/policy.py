@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from nsys_digest.errors import PolicyInvalid
+from nsys_digest.files import read_regular
 from nsys_digest.gate.policy_mistakes import check_code, limit_amount, unknown_figure
 from nsys_digest.model.figures import units
 from nsys_digest.model.paths import Pattern, Segment, parse_glob, parse_path
@@ -108,7 +109,7 @@ def load_policy(path: Path | None) -> Policy:
     if path is None:
         return parse_policy(built_in_text(), BUILT_IN)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PolicyInvalid(f"{path}: this is not UTF-8 ({error.reason}); save the policy as UTF-8") from None
     except (OSError, ValueError) as error:

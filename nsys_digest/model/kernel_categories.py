@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
+from nsys_digest.files import read_regular
 
 COMMUNICATION = "communication"
 OTHER = "other"
@@ -82,7 +83,7 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if path is None:
         return KernelCategories.shipped()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
         raise CategoriesInvalid(
             f"cannot read the rules {path}: {error.strerror}; check the path and permissions"

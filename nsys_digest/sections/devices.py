@@ -19,6 +19,10 @@ _Key: TypeAlias = tuple[int, int]
 """(CUDA ordinal, nsys' id of the GPU, or -1 where only the ordinal is known)"""
 
 
+_MOST_DEVICES = 1024
+_SPAN_LIMIT = 2**63 - 1
+
+
 @dataclass(frozen=True, slots=True)
 class GpuTime:
     """Busy and idle time; ``busy`` is the union of all devices, empty without GPU activity."""
@@ -44,6 +48,10 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
 
     A device is a CUDA ordinal. Where the export maps ordinals to GPUs process by process, one ordinal that means
     different GPUs (CUDA_VISIBLE_DEVICES) becomes one device each, told apart by uuid.
+
+    Raises:
+        OverflowError: there are more devices than any machine has, or idle time over all of them leaves int64.
+
     """
     table = _DeviceTable(facts)
     places = [gpu.stream_of(place) for place in range(gpu.place_count)]
@@ -56,6 +64,8 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
         times.add(window)
     rows = _rows_by_stream(gpu, places, times.by_place.tolist(), device_of.tolist())
     ordered = sorted(table.keys())
+    if len(ordered) > _MOST_DEVICES:
+        raise OverflowError(f"is of more than {_MOST_DEVICES:,} GPUs, so that an id is damaged")
     devices = tuple(
         _device(key, table, rows[keys[key]], times.spans[keys[key]], times.by_device_and_kind[keys[key]].tolist())
         if key in keys
@@ -65,6 +75,8 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
     position = {keys[key]: index for index, key in enumerate(ordered) if key in keys}
     busy = joined(times.busy)
     span_ns = int(busy.end_ns[-1] - busy.start_ns[0]) if busy.start_ns.size else None
+    if (span_ns or 0) * len(ordered) > _SPAN_LIMIT:
+        raise OverflowError("spans more than 292 years over all GPUs, so that a time stamp is damaged")
     device_of_place = tuple(position[device] for device in device_of.tolist())
     return GpuTime(busy, span_ns, devices, device_of_place, table.guessed(), table.shared())
 
@@ -167,13 +179,16 @@ class _DeviceTable:
     def __init__(self, facts: CaptureFacts) -> None:
         self._facts = facts
         self._gpus: dict[_Key, GpuFact | None] = {}
+        self._guesses: dict[int, tuple[GpuFact | None, bool]] = {}
         self._guessed: set[int] = set()
 
     def key(self, global_pid: int, ordinal: int) -> _Key:
         """Return the key of the device that a process calls by that ordinal."""
         gpu = self._facts.gpu_of.get((process_of(global_pid), ordinal))
         if gpu is None:
-            gpu, guess = guess_gpu(self._facts, ordinal)
+            if ordinal not in self._guesses:
+                self._guesses[ordinal] = guess_gpu(self._facts, ordinal)
+            gpu, guess = self._guesses[ordinal]
             if guess:
                 self._guessed.add(ordinal)
         return self._note(ordinal, gpu)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nsys_digest.errors import LogInvalid
+from nsys_digest.files import read_regular
 from nsys_digest.workloads.phases.forms import keys
 from nsys_digest.workloads.phases.records import DOCUMENT_VERSION, KINDS, TYPES, PhaseLog
 
@@ -28,8 +29,7 @@ def read_log(path: Path) -> PhaseLog:
 
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
+        data = read_regular(path, _MAX_BYTES + 1)
     except OSError as error:
         raise LogInvalid(f"{path}: cannot be read ({error.strerror or error}); {_ADVICE}") from None
     if len(data) > _MAX_BYTES:

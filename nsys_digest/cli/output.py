@@ -183,7 +183,7 @@ def note(message: str) -> None:
     """Write one line to standard error, where it is open."""
     try:
         from nsys_digest.render.escape import one_line
-    except (ImportError, MemoryError):  # where memory or handles have run out, which is what the line says
+    except (ImportError, OSError, MemoryError):  # where memory or handles have run out, which is what the line says
 
         def one_line(text: str) -> str:
             return ascii(text)[1:-1]

@@ -70,7 +70,7 @@ def _limited() -> Iterator[None]:
 
 
 def fuzz(target: str, seed: int, seconds: float, numbers: Iterable[int]) -> list[int]:
-    """Run cases of those numbers until the time is over, print what came of them, and return the numbers of those that failed."""
+    """Run those cases until the time is over, print what came of them, and return the numbers of those that failed."""
     case = load(target)
     outcomes: Counter[str] = Counter()
     failed = []

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from nsys_digest import __version__
+from nsys_digest.algorithms.at_once import both
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
@@ -33,7 +33,7 @@ from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import order_calls
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import STRINGS, check_is_trace, missing_columns
-from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels
+from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels, values_in_range
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
 from nsys_digest.units import utc_text
@@ -136,14 +136,16 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
     names = {*scanned.gpu.kernel_names.values, *scanned.gpu.full_names.values}
     names |= set(scanned.api.names.values if scanned.api else ())
     strings = source.strings(STRINGS, names)
-    with ThreadPoolExecutor(1) as pool:
-        calls = pool.submit(order_calls, scanned.api, strings) if job.account.needs_events else None
-        gpu = gpu_time(scanned.gpu, facts)
+    with values_in_range(source, "the GPU activity"):
+        calls, gpu = both(
+            lambda: order_calls(scanned.api, strings) if job.account.needs_events else None,
+            lambda: gpu_time(scanned.gpu, facts),
+        )
     kernels = kernel_totals(scanned.gpu, strings)
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
     ranges, idle_ns = nvtx_ranges(scanned.nvtx, gpu.busy)
-    found = None if calls is None else account(scanned, gpu, calls.result(), strings, idle_ns, job.account)
+    found = None if calls is None else account(scanned, gpu, calls, strings, idle_ns, job.account)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,

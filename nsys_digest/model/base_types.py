@@ -89,8 +89,44 @@ class Process:
 
 
 @result
+class Traced:
+    """Whether CUDA and NVTX were traced, with or without events; None where the trace does not tell."""
+
+    MORE_KEYS: ClassVar = True
+
+    cuda: bool | None = label("whether CUDA was traced", always=True, default=None)
+    nvtx: bool | None = label("whether NVTX was traced", always=True, default=None)
+
+
+@result
+class CategoriesFile:
+    """The file of kernel categories that a digest was made with: its name without folder, and what was in it."""
+
+    file: str = label("its name, without its folder")
+    sha256: str = label("of its content", pattern="^[0-9a-f]{64}$")
+
+
+@result
+class RunFacts:
+    """When the trace was recorded (ISO 8601, UTC; None where it does not tell), and what the user says of the run."""
+
+    MORE_KEYS: ClassVar = True
+
+    recorded_at: str | None = label(
+        "when the trace's clock began: ISO 8601, UTC, to the second; null when the trace does not say",
+        always=True,
+        default=None,
+    )
+    labels: Mapping[str, str] = label("what `--label` and `--label-ci` say of it", always=True, default_factory=dict)
+
+
+@result
 class Capture:
-    """What the trace says of itself, and what the digest was asked for."""
+    """What the trace says of itself, and the options of the digest that change its figures.
+
+    ``max_nvtx_names`` is None in a document of before it was kept; then ``categories`` and ``steps`` are not known
+    either. Else None stands for the shipped categories, and for no range taken as a step.
+    """
 
     MORE_KEYS: ClassVar = True
 
@@ -109,6 +145,19 @@ class Capture:
         "the sections that were made, `steps` apart",
         within="filters",
         former_values=(("api_tails", "api_durations"), ("kernel_tails", "kernel_durations")),
+    )
+    max_nvtx_names: int | None = label(
+        "range names kept apart at most; null in a document of before it was kept",
+        within="filters",
+        least=1,
+        default=None,
+    )
+    categories: CategoriesFile | None = part(
+        "the file of kernel categories; null: those shipped", within="filters", default=None
+    )
+    steps: str | None = label("name of the range that is a step; null: none", within="filters", default=None)
+    traced: Traced = part(
+        "whether it was traced, with or without events; null when the trace does not say", default=Traced()
     )
 
     @property
@@ -129,10 +178,26 @@ class Stream:
 
 
 @result
+class DeviceProcess:
+    """What one process did on a device, as if it had the device alone; times None without operations of any length."""
+
+    process: int | None = label("process id; null when the export does not say", least=0)
+    span_ns: int | None = figure("s", "last end minus first start of what it ran there", label="span")
+    busy_ns: int | None = figure("s", "length of the union of what it ran there", label="busy")
+
+    @property
+    @computed("span minus busy", unit="s", bad="up", label="idle", after="busy_ns")
+    def idle_ns(self) -> int | None:
+        """Time of the process's own span in which nothing of it ran."""
+        return None if self.span_ns is None or self.busy_ns is None else self.span_ns - self.busy_ns
+
+
+@result
 class Device:
     """One GPU: ``busy_ns + idle_ns == span_ns``; all None for a GPU that did nothing.
 
-    ``union_ns`` merges the operations of a kind, ``sum_ns`` adds them, ``count`` counts their rows.
+    ``union_ns`` merges the operations of a kind, ``sum_ns`` adds them, ``count`` counts their rows. ``by_process`` is
+    there where more than one process used the device.
     """
 
     MORE_KEYS: ClassVar = True
@@ -149,6 +214,14 @@ class Device:
     count: Mapping[str, int] = figure("count", "rows by kind", label="count", counts="rows", names=OPERATION_KINDS)
     streams: tuple[Stream, ...] = part("streams with at least one operation, by process, context and stream")
     processes: tuple[int, ...] = label("ids of the processes that used the device, ascending", least=0)
+    by_process: tuple[DeviceProcess, ...] = part(
+        "where several processes used the device: what each did, as if it had the device alone; by pid", default=()
+    )
+
+    @property
+    def did_work(self) -> bool:
+        """Whether anything of any length ran on it: it has a span."""
+        return self.span_ns is not None
 
     @property
     @computed("span minus busy", unit="s", bad="up", label="idle", after="busy_ns")

@@ -186,6 +186,7 @@ def computed(
     label: str = "",
     key: str | None = None,
     within: str | None = None,
+    names: tuple[str, ...] = (),
     least: float | None = 0,
     most: float | None = None,
 ) -> Callable[[Method], Method]:
@@ -193,7 +194,16 @@ def computed(
 
     def declare(method: Method) -> Method:
         declared = Declared(
-            meaning, unit=unit, bad=bad, label=label, key=key, within=within, after=after, least=least, most=most
+            meaning,
+            unit=unit,
+            bad=bad,
+            label=label,
+            key=key,
+            within=within,
+            names=names,
+            after=after,
+            least=least,
+            most=most,
         )
         setattr(method, _DECLARED, declared)
         return method

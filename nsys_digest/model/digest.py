@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from nsys_digest.errors import DigestInvalid
-from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, NvtxRange, Warn
+from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, NvtxRange, RunFacts, Warn
 from nsys_digest.model.catalogue import Json, computed, document, figure, keys_of, label, part
 from nsys_digest.model.codec import encode, json_text
 from nsys_digest.model.decoder import Misfit, decode
@@ -83,6 +83,10 @@ class Digest:
         default=SCHEMA_VERSION,
     )
     tool_version: str = label("version of the package that wrote it", key="version", within="tool")
+    path: str | None = label(
+        "path of the trace as it was given; null in a document of before it was kept", default=None
+    )
+    run: RunFacts = part("the run that was traced", default_factory=RunFacts)
     capture: Capture = part("facts about the trace, and what the digest was asked for")
     warnings: tuple[Warn, ...] = part(
         "what limits the numbers, by code in the order of docs/messages.md, then as found"

@@ -72,6 +72,7 @@ def test_numbers_without_a_unit_only_say_which() -> None:
     assert told == {"start_ns", "ordinal", "pid", "rows", "device", "processes", "process", "context", "stream"} | {
         "fields",
         "padded",
+        "max_nvtx_names",
     }
 
 

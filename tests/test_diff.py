@@ -145,11 +145,11 @@ def test_the_account_of_two_devices_by_hand(tmp_path: Path) -> None:
     assert found.span is not None
     terms = {term.name: (term.base_ns, term.head_ns) for term in found.span.terms}
     assert terms == {"kernels other": (300, 200), "beside": (-50, 0), "idle": (0, 50)}
-    assert [(one.base_device, one.head_device, one.account.change_ns) for one in found.devices] == [
+    assert [(one.base_device, one.head_device, one.breakdown.change_ns) for one in found.devices] == [
         (0, 0, 0),
         (1, 1, -100),
     ]
-    assert [(term.name, term.change_ns) for term in found.devices[1].account.terms] == [("kernels", -100)]
+    assert [(term.name, term.change_ns) for term in found.devices[1].breakdown.terms] == [("kernels", -100)]
 
 
 def test_terms_add_up_on_every_pair(every_pair: dict[tuple[str, str], Diff], golden: dict[str, Digest]) -> None:
@@ -178,9 +178,9 @@ def test_terms_add_up_on_every_pair(every_pair: dict[tuple[str, str], Diff], gol
             plain = sum(ns(value) for kinds in sums for value in kinds.values())
             assert terms.get(("busy", "beside"), 0) == busy - plain
         assert sum(term.change_ns for term in found.span.terms) == ns(spans[1]) - ns(spans[0])
-        (device_account,) = found.devices
-        account = device_account.account
-        assert sum(term.change_ns for term in account.terms) == account.change_ns == found.span.change_ns
+        (device_breakdown,) = found.devices
+        breakdown = device_breakdown.breakdown
+        assert sum(term.change_ns for term in breakdown.terms) == breakdown.change_ns == found.span.change_ns
     assert with_span == 36
 
 
@@ -192,13 +192,13 @@ def test_tables_add_up_on_every_pair(every_pair: dict[tuple[str, str], Diff]) ->
             assert table.total is not None
             rows = (*table.rows, *table.renamed, *table.appeared, *table.vanished)
             for side in ("base", "head"):
-                told = sum(getattr(row.figures["total_ns"], side) or 0 for row in rows)
+                told = sum(getattr(row.figures[table.by.name], side) or 0 for row in rows)
                 assert told == getattr(table.total, side), name
-            changes = [abs(row.figures[table.by].change or 0) for row in table.rows]
+            changes = [abs(row.figures[table.by.name].change or 0) for row in table.rows]
             assert changes == sorted(changes, reverse=True)
             for row in (*table.rows, *table.renamed):
                 if row.split is not None:
-                    assert row.split.by_count_ns + row.split.by_length_ns == row.figures["total_ns"].change
+                    assert row.split.by_count_ns + row.split.by_length_ns == row.figures[table.by.name].change
 
 
 def test_no_name_is_lost(every_pair: dict[tuple[str, str], Diff], golden: dict[str, Digest]) -> None:
@@ -502,7 +502,16 @@ def test_every_key_of_the_document_is_told() -> None:
     told = set(re.findall(r"`([^`\n]+)`", page))
     schema = nsys_digest.json_schema("diff")
     assert set(schema["properties"]) <= told
-    for part in ("table", "row", "family", "account", "device_account", "term", "headline", "side"):
+    for part in (
+        "table",
+        "row",
+        "family",
+        "span_breakdown",
+        "device_span_breakdown",
+        "term",
+        "headline",
+        "compared_side",
+    ):
         keys = set(schema["$defs"][part]["properties"]) - {"base", "head", "change", "ratio"}
         assert keys <= told, part
     assert set(schema["properties"]["tables"]["properties"]) <= told

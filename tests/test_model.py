@@ -94,7 +94,7 @@ def test_tables(digest: Digest) -> None:
 
 def test_empty_tables_keep_their_columns(tmp_path: Path) -> None:
     tables = summarize(TraceBuilder(lazy=False).write(tmp_path / "t.sqlite")).to_pandas()
-    assert {name for name, table in tables.items() if not table.empty} <= {"capture", "launch", "memory", "warnings"}
+    assert {name for name, table in tables.items() if not table.empty} <= {"run", "capture", "launch", "memory", "warnings"}
     assert all(len(table.columns) for table in tables.values())
 
 

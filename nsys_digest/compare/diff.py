@@ -59,6 +59,7 @@ class Diff:
     """What differs between two sides. Figures are those of one typical run of each side; see docs/diff.md."""
 
     MORE_KEYS: ClassVar = True
+    WITHIN: ClassVar = {"tool": "what wrote the document"}
     TITLE: ClassVar = "nsys-digest comparison, version 1"
     ABOUT: ClassVar = (
         "What moved from BASE to HEAD, as nsys-digest diff writes it. Names ending in _s are seconds. null means not "

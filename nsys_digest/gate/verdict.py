@@ -103,6 +103,7 @@ class CheckResult:
     """The result of a check; ``outcomes`` are in the order of the policy, then of the document."""
 
     MORE_KEYS: ClassVar = True
+    WITHIN: ClassVar = {"tool": "what wrote the document"}
     TITLE: ClassVar = "nsys-digest check, version 1"
     ABOUT: ClassVar = (
         "What a check of runs against a policy found. Amounts are in the unit of their figure, times in seconds. Keys "

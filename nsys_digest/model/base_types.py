@@ -45,7 +45,9 @@ class NvtxRange:
     count: int = figure("count", "ranges of that name", label="count", counts="ranges")
     sum_ns: int = figure("s", "sum of their lengths", bad="up", label="sum")
     union_ns: int = figure("s", "length of their union: nesting and threads never count twice", bad="up", label="union")
-    gpu_overlap_ns: int = figure("s", "the part of that union in which any GPU was busy", label="GPU busy")
+    gpu_overlap_ns: int = figure(
+        "s", "the part of that union in which any GPU was busy; 0 where no GPU activity was recorded", label="GPU busy"
+    )
     detail: NvtxDetail | None = part("what section nvtx adds", inline=True, default=None)
 
     @property
@@ -59,8 +61,8 @@ class NvtxRange:
 class DispatchMark:
     """A mark or range of the dispatch prefix, at its start."""
 
-    start_ns: int = label("its start, in nanoseconds of the trace's own clock")
-    name: str = label("its text")
+    start_ns: int = label("position on the trace's own clock", counts="ns")
+    name: str = label("the text, without a domain")
 
 
 @result
@@ -83,6 +85,7 @@ class Process:
     name: str | None = label("file name of the program")
     rows: Mapping[str, int] = label(
         "rows of this process by kind: api without backtrace rows, nvtx counts ranges and no marks",
+        counts="rows",
         names=ROW_KINDS,
         least=0,
     )
@@ -94,8 +97,8 @@ class Traced:
 
     MORE_KEYS: ClassVar = True
 
-    cuda: bool | None = label("whether CUDA was traced", always=True, default=None)
-    nvtx: bool | None = label("whether NVTX was traced", always=True, default=None)
+    cuda: bool | None = label("whether CUDA was traced; null where the trace does not say", always=True, default=None)
+    nvtx: bool | None = label("whether NVTX was traced; null where the trace does not say", always=True, default=None)
 
 
 @result
@@ -103,7 +106,7 @@ class CategoriesFile:
     """The file of kernel categories that a digest was made with: its name without folder, and what was in it."""
 
     file: str = label("its name, without its folder")
-    sha256: str = label("of its content", pattern="^[0-9a-f]{64}$")
+    sha256: str = label("SHA-256 of its content", pattern="^[0-9a-f]{64}$")
 
 
 @result
@@ -113,11 +116,14 @@ class RunFacts:
     MORE_KEYS: ClassVar = True
 
     recorded_at: str | None = label(
-        "when the trace's clock began: ISO 8601, UTC, to the second; null when the trace does not say",
+        "when the trace's clock began: ISO 8601 in UTC, to the second (`2026-11-30T01:41:29Z`); null where the trace "
+        "does not say",
         always=True,
         default=None,
     )
-    labels: Mapping[str, str] = label("what `--label` and `--label-ci` say of it", always=True, default_factory=dict)
+    labels: Mapping[str, str] = label(
+        "texts by name, as `--label` and `--label-ci` say", always=True, default_factory=dict
+    )
 
 
 @result
@@ -129,6 +135,7 @@ class Capture:
     """
 
     MORE_KEYS: ClassVar = True
+    WITHIN: ClassVar = {"filters": "options that change what is counted under which name, and what is in the document"}
 
     product: str | None = label("name of the product that exported it")
     product_version: str | None = label("its version")
@@ -147,18 +154,16 @@ class Capture:
         former_values=(("api_tails", "api_durations"), ("kernel_tails", "kernel_durations")),
     )
     max_nvtx_names: int | None = label(
-        "range names kept apart at most; null in a document of before it was kept",
+        "as `--max-names` says; null in documents of before it was kept, which do not tell the two below either",
         within="filters",
         least=1,
         default=None,
     )
     categories: CategoriesFile | None = part(
-        "the file of kernel categories; null: those shipped", within="filters", default=None
+        "the file of kernel categories, as `--categories` says; null: those shipped", within="filters", default=None
     )
-    steps: str | None = label("name of the range that is a step; null: none", within="filters", default=None)
-    traced: Traced = part(
-        "whether it was traced, with or without events; null when the trace does not say", default=Traced()
-    )
+    steps: str | None = label("as `--steps` says; null: none", within="filters", default=None)
+    traced: Traced = part("what was traced, with or without events", default=Traced())
 
     @property
     @computed("null: the whole trace", after="processes")
@@ -182,8 +187,10 @@ class DeviceProcess:
     """What one process did on a device, as if it had the device alone; times None without operations of any length."""
 
     process: int | None = label("process id; null when the export does not say", least=0)
-    span_ns: int | None = figure("s", "last end minus first start of what it ran there", label="span")
-    busy_ns: int | None = figure("s", "length of the union of what it ran there", label="busy")
+    span_ns: int | None = figure(
+        "s", "last end minus first start of the process's own operations; null where none has a length", label="span"
+    )
+    busy_ns: int | None = figure("s", "length of the union of its own operations", label="busy")
 
     @property
     @computed("span minus busy", unit="s", bad="up", label="idle", after="busy_ns")
@@ -215,7 +222,9 @@ class Device:
     streams: tuple[Stream, ...] = part("streams with at least one operation, by process, context and stream")
     processes: tuple[int, ...] = label("ids of the processes that used the device, ascending", least=0)
     by_process: tuple[DeviceProcess, ...] = part(
-        "where several processes used the device: what each did, as if it had the device alone; by pid", default=()
+        "where several processes used the device: what each did, as if it had the device alone; by process id; "
+        "else empty",
+        default=(),
     )
 
     @property
@@ -240,6 +249,7 @@ class Device:
         "sum of all lengths over busy: how many operations ran at once, on average over the busy time",
         unit="count",
         label="at once",
+        counts="operations",
         least=1,
         after="busy_ratio",
     )

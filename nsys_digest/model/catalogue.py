@@ -36,6 +36,8 @@ AS_LIST: Final = "AS_LIST"
 MORE_KEYS: Final = "MORE_KEYS"
 """The class attribute that says: other keys may be added beside, so that a stored schema lets them pass."""
 
+WITHIN: Final = "WITHIN"
+"""The class attribute that says what each object means that several fields are written in."""
 OWN_FORM: Final = "own_form"
 """The method of a class whose form depends on its value; ``OWN_SCHEMA``, an attribute, is what it can be."""
 OWN_SCHEMA: Final = "OWN_SCHEMA"
@@ -120,6 +122,7 @@ def figure(
 def label(
     meaning: str,
     *,
+    counts: str = "",
     key: str | None = None,
     former: tuple[str, ...] = (),
     within: str | None = None,
@@ -134,6 +137,7 @@ def label(
     """Declare what is no figure: a name, a flag, a number that says which, a position on the trace's clock."""
     declared = Declared(
         meaning,
+        counts=counts,
         key=key,
         former=former,
         within=within,
@@ -184,6 +188,7 @@ def computed(
     unit: Unit | None = None,
     bad: Way | None = None,
     label: str = "",
+    counts: str = "",
     key: str | None = None,
     within: str | None = None,
     names: tuple[str, ...] = (),
@@ -198,6 +203,7 @@ def computed(
             unit=unit,
             bad=bad,
             label=label,
+            counts=counts,
             key=key,
             within=within,
             names=names,

@@ -38,6 +38,7 @@ class Digest:
     """The digest of one trace. The order of every collection is part of the contract; see docs/json.md."""
 
     MORE_KEYS: ClassVar = True
+    WITHIN: ClassVar = {"tool": "what wrote the document"}
     TITLE: ClassVar = "nsys-digest digest, version 1"
     ABOUT: ClassVar = (
         "One NVIDIA Nsight Systems trace in one object. Names ending in _s are seconds, in _ns nanoseconds on the "
@@ -48,13 +49,13 @@ class Digest:
     file: str = label("name of the trace, without its folder")
     gpu_activity_span_ns: int | None = figure(
         "s",
-        "last end minus first start over all GPU activity of all devices; null without GPU activity",
+        "last end minus first start over all GPU activity of all devices; null without any that has a length",
         bad="up",
         label="GPU span",
     )
     gpu_busy_union_ns: int | None = figure(
         "s",
-        "length of the union of the half-open intervals of all GPU activity, over all devices",
+        "length of the union of the half-open intervals of all GPU activity of all devices; null as the span",
         bad="up",
         label="GPU busy",
     )
@@ -66,12 +67,15 @@ class Digest:
         "CUDA runtime and driver calls by recorded name, `[calls, total_s]`; most total time first, then by name"
     )
     nvtx: Mapping[str, NvtxRange] = part(
-        "NVTX ranges by `domain:name`, those of the default domain by name alone; in order of first start"
+        "NVTX ranges by `domain:name`, those of the default domain by name alone; in order of first start, then by name"
     )
     dispatch: Mapping[str, int] = figure(
-        "count", "how often each dispatch text occurs, in order of first appearance", label="count", counts="marks"
+        "count",
+        "how often each dispatch text occurs; in order of first appearance, then by name",
+        label="count",
+        counts="marks",
     )
-    dispatch_timeline: tuple[DispatchMark, ...] = part("dispatch marks and ranges, in order of start")
+    dispatch_timeline: tuple[DispatchMark, ...] = part("dispatch marks and ranges, by start, then by name")
     top_kernels: tuple[tuple[str, CountTotal], ...] = part(
         "`[short name, [count, total_s]]`, most total time first, then by name; 20 of them, or as `--top N` says"
     )
@@ -84,7 +88,8 @@ class Digest:
     )
     tool_version: str = label("version of the package that wrote it", key="version", within="tool")
     path: str | None = label(
-        "path of the trace as it was given; null in a document of before it was kept", default=None
+        "path of the trace as it was given; tells files of one name apart; null in a document of before it was kept",
+        default=None,
     )
     run: RunFacts = part("the run that was traced", default_factory=RunFacts)
     capture: Capture = part("facts about the trace, and what the digest was asked for")
@@ -131,7 +136,7 @@ class Digest:
     )
 
     @property
-    @computed("span minus busy", unit="s", bad="up", label="GPU idle", after="gpu_busy_union_ns")
+    @computed("span minus busy; null as the span", unit="s", bad="up", label="GPU idle", after="gpu_busy_union_ns")
     def gpu_idle_within_span_ns(self) -> int | None:
         """Span minus busy."""
         if self.gpu_activity_span_ns is None or self.gpu_busy_union_ns is None:

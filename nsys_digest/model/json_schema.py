@@ -10,6 +10,7 @@ from nsys_digest.model.catalogue import (
     AS_LIST,
     MORE_KEYS,
     OWN_SCHEMA,
+    WITHIN,
     Declared,
     Json,
     Key,
@@ -64,7 +65,10 @@ def _object(cls: type, definitions: Json) -> Json:
             properties[key.key] = _described(key, definitions)
         elif key.declared.within not in properties:
             beside = [other for other in keys if other.declared.within == key.declared.within]
-            properties[key.declared.within] = _beside(beside, definitions)
+            properties[key.declared.within] = {
+                "description": getattr(cls, WITHIN)[key.declared.within],
+                **_beside(beside, definitions),
+            }
     required = [key.declared.within or key.key for key in keys if key.required]
     made: Json = {
         "type": "object",

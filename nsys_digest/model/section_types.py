@@ -92,7 +92,7 @@ class Gap:
     """One gap: what ran before and after it, its causes, and the ranges around the call that ended it."""
 
     device: int = label("CUDA ordinal")
-    start_ns: int = label("its start, in nanoseconds of the trace's own clock")
+    start_ns: int = label("position on the trace's own clock", counts="ns")
     length_ns: int = figure("s", "length", bad="up", label="length")
     before: str = label(
         "what ended as the gap began: short name of the kernel, or `[memcpy HtoD]`, `[memset]`, `[graph]`"
@@ -242,7 +242,7 @@ class NvtxDetail:
     """
 
     threads: int = figure("count", "threads it began on", label="threads", counts="threads")
-    open_count: int = figure("count", "ranges without an end", label="open", counts="ranges")
+    open_count: int = figure("count", "ranges that have no end in the trace", label="open", counts="ranges")
     min_ns: int = figure("s", "the least length", bad="up", label="min")
     p50_ns: int = figure("s", "percentile 50, nearest rank", bad="up", label="p50")
     p95_ns: int = figure("s", "percentile 95, nearest rank", bad="up", label="p95")
@@ -250,16 +250,22 @@ class NvtxDetail:
     max_ns: int = figure("s", "the greatest length", bad="up", label="max")
     self_ns: int | None = figure(
         "s",
-        "push/pop ranges less the ranges directly inside them, same thread and domain; null without push/pop ranges",
+        "push/pop ranges less the ranges directly inside them, on the same thread and in the same domain; null for a "
+        "name without push/pop ranges",
         bad="up",
         label="self",
     )
     launched_busy_ns: int | None = figure(
-        "s", "union of the GPU work whose launch call lies within, on the same thread", label="launched"
+        "s",
+        "length of the union of the GPU work whose launch call lies within the ranges, on their thread",
+        label="launched",
     )
     launched_kernel_count: int = figure("count", "kernels so launched", label="launched kernels", counts="kernels")
     gpu_idle_ns: int | None = figure(
-        "s", "the part of the union, within the GPU span, in which no GPU was busy", bad="up", label="GPU idle"
+        "s",
+        "the part of the union, within the GPU span, in which no GPU was busy; null without GPU activity in the trace",
+        bad="up",
+        label="GPU idle",
     )
 
 
@@ -303,7 +309,7 @@ class DispatchStep:
 class Step:
     """One step: an instance of the named range."""
 
-    start_ns: int = label("its start, in nanoseconds of the trace's own clock")
+    start_ns: int = label("position on the trace's own clock", counts="ns")
     wall_ns: int = figure("s", "length", bad="up", label="wall")
     gpu_busy_ns: int | None = figure(
         "s", "time in it in which any GPU was busy; null without GPU activity in the trace", label="GPU busy"

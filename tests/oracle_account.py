@@ -235,18 +235,36 @@ def _work(tables: dict[str, list[Record]], strings: dict[int, str], calls: list[
             elif kind == "memcpy":
                 name = f"[memcpy {_direction(row)}]"
             process, correlation = row.get("globalPid") or nobody, row.get("correlationId") or 0
-            launch = launches.get((process, correlation))
+            launch = _launch_of(launches.get((process, correlation), []), row["start"])
             work.append(Work(kind, row["deviceId"], process, correlation, name, row["start"], row["end"], launch, row))
     return work
 
 
-def _launches(calls: list[Call]) -> dict[tuple[int | None, int], Call]:
-    """Return the launch by process and correlation id: the call that began first, the outer one at a tie."""
-    launches: dict[tuple[int | None, int], Call] = {}
-    for call in sorted(calls, key=lambda call: (call.start, -call.end, call.thread or 0, call.name)):
+def _launches(calls: list[Call]) -> dict[tuple[int | None, int], list[Call]]:
+    """Return the calls by process and correlation id, without those inside another of the same id and thread."""
+    launches: dict[tuple[int | None, int], list[Call]] = defaultdict(list)
+    for call in calls:
         if call.thread is not None and call.correlation:
-            launches.setdefault((call.thread & ~_THREAD_BITS, call.correlation), call)
+            launches[call.thread & ~_THREAD_BITS, call.correlation].append(call)
+    for key, sharing in launches.items():
+        launches[key] = [call for call in sharing if not any(_holds(other, call, sharing) for other in sharing)]
     return launches
+
+
+def _holds(outer: Call, inner: Call, calls: list[Call]) -> bool:
+    """Tell whether one call runs inside the other; of two with equal times the first in the file is the outer."""
+    if outer is inner or outer.thread != inner.thread or not outer.start <= inner.start < outer.end:
+        return False
+    if (outer.start, outer.end) == (inner.start, inner.end):
+        return calls.index(outer) < calls.index(inner)
+    return outer.start < inner.start or outer.end > inner.end
+
+
+def _launch_of(sharing: list[Call], start: int) -> Call | None:
+    """Return the call that launched work which starts then: the last that had begun; the first where none had."""
+    by_time = sorted(sharing, key=lambda call: (call.start, call.end))
+    begun = [call for call in by_time if call.start <= start]
+    return begun[-1] if begun else next(iter(by_time), None)
 
 
 def _direction(row: Record) -> str:
@@ -506,7 +524,7 @@ def _launch(trace: Trace) -> dict[str, Any]:
         by_api[name] = {
             "api": sorted(call.end - call.start for call in calls),
             "queue_delay": sorted(delay for delay in delays if delay >= 0),
-            "latency": sorted(first_starts[call] - call.start for call in calls),
+            "latency": sorted(max(0, first_starts[call] - call.start) for call in calls),
             "started_before_return_count": sum(1 for delay in delays if delay < 0),
         }
     unmatched = sum(1 for work in trace.work if work.kind == "kernel" and work.launch is None)

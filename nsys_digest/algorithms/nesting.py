@@ -64,6 +64,18 @@ def innermost(start_ns: Int64s, end_ns: Int64s) -> Segments:
     return Segments(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
 
 
+def running_max(values: Int64s, begins: npt.NDArray[np.bool_]) -> Int64s:
+    """Return the largest value so far in each run of rows; a run starts where ``begins`` is true, as at row 0."""
+    if not values.size:
+        return values
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(values.size, np.int64)
+    rank[order] = np.arange(values.size)
+    run = np.cumsum(begins) * values.size  # ranks in place of values: no sum of those can overflow
+    largest: Int64s = values[order[np.maximum.accumulate(run + rank) - run]]
+    return largest
+
+
 def _closed_parts(start_ns: Int64s, end_ns: Int64s, order: Int64s) -> Iterator[Int64s]:
     """Cut intervals in nesting order into parts of which none reaches into the next, where that can be done."""
     low, reach = 0, -1

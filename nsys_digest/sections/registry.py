@@ -72,7 +72,7 @@ def account(
 
     """
     wanted = frozenset(options.sections)
-    events = link(scanned.gpu, scanned.api, scanned.nvtx, calls, gpu.device_of_place)
+    events = link(scanned.gpu, scanned.nvtx, calls, gpu.device_of_place)
     ordinals = [device.device for device in gpu.devices]
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
     with ThreadPoolExecutor(1) as pool:  # the two take about as long, with Python's lock mostly free

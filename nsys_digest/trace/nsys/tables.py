@@ -42,6 +42,7 @@ NVTX_DOMAIN_CREATE: Final = 75
 
 # ENUM_NSYS_EVENT_CLASS: 0 CUDA runtime, 1 CUDA driver; 67 is a second row of a call, with its call chain.
 API_CLASSES: Final = (0, 1)
+API_RESULT: Final = "returnValue"
 
 SEVERITIES: Final = {2: "warning", 3: "error"}
 
@@ -141,8 +142,9 @@ _GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], tuple[Column, ...]]]] 
 
 
 def api_query(source: Source, *, detail: bool = False) -> Query | None:
-    """Return start, end, name id, event class, thread of every CUDA API call; None without a table.
+    """Return start, end, name id, event class, thread, return value of every CUDA API call; None without a table.
 
+    The return value is a ``cudaError_t`` or ``CUresult``, 0 for success and where the export does not say.
     With ``detail`` the correlation id follows (0 for none).
     """
     table = find_table(source, API)
@@ -154,6 +156,7 @@ def api_query(source: Source, *, detail: bool = False) -> Query | None:
         Column("nameId", NO_STRING),
         Column("eventClass", API_CLASSES[0]),
         Column("globalTid"),
+        Column(API_RESULT),
     )
     return Query(table, (*columns, Column("correlationId")) if detail else columns)
 

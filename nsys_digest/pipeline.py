@@ -22,16 +22,17 @@ from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import category_use
 from nsys_digest.sections.devices import gpu_time
+from nsys_digest.sections.failed_calls import failed_calls
 from nsys_digest.sections.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
 from nsys_digest.sections.registry import AccountOptions, account
 from nsys_digest.sections.totals import api_totals, kernel_totals
-from nsys_digest.sections.warnings import AccountLimits, warnings
+from nsys_digest.sections.warnings import AccountLimits, is_incomplete, warnings
 from nsys_digest.trace.adbc import ReaderUnfitError
 from nsys_digest.trace.collect.nvtx import NvtxOptions
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import order_calls
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
-from nsys_digest.trace.nsys.tables import STRINGS, check_is_trace, missing_columns
+from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, check_is_trace, missing_columns
 from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
@@ -173,7 +174,15 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
     ranges, idle_ns = nvtx_ranges(scanned.nvtx, gpu.busy)
-    found = None if calls is None else account(scanned, gpu, calls.result(), strings, idle_ns, job.account)
+    missing = missing_columns(source)
+    failed = failed_calls(scanned.api, strings)
+    found = (
+        None
+        if calls is None
+        else account(scanned, gpu, calls.result(), strings, idle_ns, facts.session_ns, job.account)
+    )
+    limits = AccountLimits() if found is None else found.limits
+    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, limits)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
@@ -185,19 +194,14 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
         dispatch=dispatch_counts(timeline),
         dispatch_timeline=timeline,
         top_kernels=kernels[: job.top],
-        capture=capture(facts, rows, job.nvtx, job.account.sections),
-        warnings=warnings(
-            scanned,
-            facts,
-            gpu,
-            rows,
-            strings,
-            missing_columns(source),
-            AccountLimits() if found is None else found.limits,
+        capture=capture(
+            facts, rows, job.nvtx, job.account.sections, incomplete=is_incomplete(scanned, facts, strings, warned)
         ),
+        warnings=warned,
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
         tool_version=__version__,
+        failed_calls=None if any(API_RESULT in columns for columns in missing.values()) else failed,
         **({} if found is None else found.sections),
     )
 

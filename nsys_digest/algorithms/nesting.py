@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s
 

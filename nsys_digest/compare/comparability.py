@@ -19,11 +19,12 @@ MISMATCH_CODES: Final[Mapping[str, str]] = {
     "nsys-version": "the traces are of different major versions of nsys",
     "trace-options": "GPU work, CUDA API calls or NVTX were traced on one side only",
     "window-or-filters": "the digests were made with other sections, or names were read otherwise",
+    "failed-calls": "other CUDA API calls returned an error",
     "truncated": "a capture is incomplete: events are missing",
 }
 """Every reason not to compare, and what it means in one line."""
 
-INCOMPLETE: Final = frozenset({"truncated-capture", "graph-work-missing", "process-without-gpu"})
+INCOMPLETE: Final = frozenset({"truncated-capture", "graph-work-missing", "gpu-rows-missing", "process-without-gpu"})
 """Warnings of a digest that say that events are missing from its trace."""
 
 
@@ -155,12 +156,14 @@ def _incomplete(base: RunSet, head: RunSet) -> Iterator[Difference]:
     for name, side in (("BASE", base), ("HEAD", head)):
         for run in side.runs:
             if found := _incomplete_codes(run):
-                message = f"incomplete capture in {name} ({run.source}): its digest warns of {', '.join(found)}"
+                message = f"incomplete capture in {name} ({run.source}): its digest says {', '.join(found)}"
                 yield Difference("truncated", message, *texts)
 
 
 def _incomplete_codes(run: Run) -> list[str]:
-    return sorted({warn.code for warn in run.digest.warnings} & INCOMPLETE)
+    """Return the warnings that tell of missing events; of a digest that has none, that its capture is incomplete."""
+    codes = sorted({warn.code for warn in run.digest.warnings} & INCOMPLETE)
+    return codes or (["capture.incomplete"] if run.digest.capture.incomplete else [])
 
 
 def _active(digest: Digest) -> list[Device]:
@@ -203,6 +206,12 @@ def _traced(digest: Digest) -> str | None:
     return ", ".join(kind for kind, seen in kinds.items() if seen) or "nothing"
 
 
+def _failed_calls(digest: Digest) -> str | None:
+    if digest.failed_calls is None:
+        return None
+    return ", ".join(sorted(f"{one.name} {one.error or one.value}" for one in digest.failed_calls)) or "none"
+
+
 def _filters(digest: Digest) -> str | None:
     capture = digest.capture
     names = "raw range names" if capture.raw_nvtx_names else "range names without serial numbers"
@@ -216,5 +225,6 @@ _FACTS: Final[Mapping[str, tuple[str, _Fact]]] = {
     "nsys-version": ("major version of nsys", _nsys_version),
     "trace-options": ("events traced", _traced),
     "window-or-filters": ("options of the digest", _filters),
+    "failed-calls": ("CUDA API calls that returned an error", _failed_calls),
 }
 """What a digest tells of each reason, in words; None where it does not."""

@@ -124,6 +124,20 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedCalls:
+    """Calls of one recorded name that returned one error; ``error`` is None for a number in no table."""
+
+    name: str
+    error: str | None
+    value: int
+    count: int
+
+    def to_dict(self) -> Json:
+        """Return the fields."""
+        return {"name": self.name, "error": self.error, "value": self.value, "count": self.count}
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """What the trace says of itself, and what the digest was asked for."""
 
@@ -137,6 +151,8 @@ class Capture:
     dispatch_prefix: str
     raw_nvtx_names: bool
     sections: tuple[str, ...] = ()
+    incomplete: bool = False
+    """Whether the trace shows that GPU rows are missing, so that busy is a lower bound."""
 
     def to_dict(self) -> Json:
         """Return the fields, times in seconds; ``window`` is null: the whole trace."""
@@ -148,6 +164,7 @@ class Capture:
             "graph_trace_mode": self.graph_trace_mode,
             "gpus": [gpu.to_dict() for gpu in self.gpus],
             "processes": [process.to_dict() for process in self.processes],
+            "incomplete": self.incomplete,
             "window": None,
             "filters": {
                 "dispatch_prefix": self.dispatch_prefix,
@@ -170,6 +187,7 @@ class Capture:
             dispatch_prefix=data["filters"]["dispatch_prefix"],
             raw_nvtx_names=data["filters"]["raw_nvtx_names"],
             sections=tuple(data["filters"]["sections"]),
+            incomplete=data.get("incomplete", False),
         )
 
 

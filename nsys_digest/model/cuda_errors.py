@@ -91,6 +91,6 @@ _DRIVER_NAMES: Final = _table(_DRIVER_PREFIX, _DRIVER)
 def error_name(recorded: str, value: int) -> str | None:
     """Return what a return value of a call means; None where it is in no table, as that of a newer CUDA.
 
-    Runtime and driver agree on most numbers, not on all names: a call whose name begins with ``cuda`` is of the runtime.
+    Runtime and driver agree on most numbers, not on all names: a name that begins with ``cuda`` is of the runtime.
     """
     return (_RUNTIME_NAMES if call_name(recorded).lstrip("_").startswith("cuda") else _DRIVER_NAMES).get(value)

@@ -114,6 +114,8 @@ class Launch:
     kernels: LaunchCost
     graphs: LaunchCost
     unmatched_kernel_count: int
+    without_work_count: int | None = None
+    """Launches that succeeded outside of a stream capture and have no GPU row; None in a document without it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,12 @@ def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
 
 
 def capture(
-    facts: CaptureFacts, rows: dict[int, Counter[str]], options: NvtxOptions, sections: tuple[str, ...]
+    facts: CaptureFacts,
+    rows: dict[int, Counter[str]],
+    options: NvtxOptions,
+    sections: tuple[str, ...],
+    *,
+    incomplete: bool,
 ) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
     processes = (
@@ -56,4 +61,5 @@ def capture(
         dispatch_prefix=options.dispatch_prefix,
         raw_nvtx_names=options.raw_names,
         sections=sections,
+        incomplete=incomplete,
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals
 from nsys_digest.errors import MissingData
+from nsys_digest.model.base_types import Warn
 from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.model.section_types import NvtxDetail
 from nsys_digest.sections.categories import Classified, categories, communication, exposed, full_names
@@ -18,8 +19,10 @@ from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.dispatch_steps import dispatch_steps, step_times
 from nsys_digest.sections.durations import api_durations, kernel_durations
 from nsys_digest.sections.idle import device_gaps, idle
+from nsys_digest.sections.impossible_times import impossible_times
 from nsys_digest.sections.launch import launch
 from nsys_digest.sections.launched import LaunchedWork
+from nsys_digest.sections.lost_rows import lost_rows
 from nsys_digest.sections.memory import memory
 from nsys_digest.sections.nvtx_detail import nvtx_detail
 from nsys_digest.sections.steps import steps
@@ -61,6 +64,7 @@ def account(
     calls: tuple[Calls, Ints],
     strings: Mapping[int, str],
     idle_ns: Mapping[str, int],
+    session_ns: int | None,
     options: AccountOptions,
 ) -> Account:
     """Make the sections; takes the events out of the collectors.
@@ -78,14 +82,20 @@ def account(
     with ThreadPoolExecutor(1) as pool:  # the two take about as long, with Python's lock mostly free
         others = pool.submit(_by_time, events, scanned, strings, ordinals, range_names, options)
         launched = _launched(events, scanned, gpu, range_names, idle_ns, wanted)
+        lost = lost_rows(events, scanned.gpu)
+        checks = (*lost.warnings, *impossible_times(events, scanned.gpu, session_ns))
         made, bare = others.result()
     made |= launched.sections
+    if "launch" in made:
+        made["launch"] = replace(made["launch"], without_work_count=lost.launch_count)
     if options.step is not None:
         made["steps"] = _steps(events, options.step, range_names, gpu, bare)
-    return Account(made, launched.nvtx, _limits(events, wanted, launched.disagreements))
+    return Account(made, launched.nvtx, _limits(events, wanted, launched.disagreements, checks))
 
 
-def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ...]) -> AccountLimits:
+def _limits(
+    events: Events, wanted: frozenset[str], disagreements: tuple[str, ...], checks: tuple[Warn, ...]
+) -> AccountLimits:
     """Count what the sections that were made cannot know."""
     kind, call = events.operations.kind, events.operations.call
     unseen = unmatched = 0
@@ -93,7 +103,7 @@ def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ..
         unseen = int(np.count_nonzero(kind == GPU_KINDS.index("graph")))
     if {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
         unmatched = int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE)))
-    return AccountLimits(unseen, unmatched, disagreements)
+    return AccountLimits(unseen, unmatched, disagreements, checks)
 
 
 def _by_time(

@@ -57,9 +57,9 @@ def small_ids(values: Ints, limit: int) -> Ints:
     return values.astype(np.int32) if limit < 2**31 else values
 
 
-def smallest_type(limit: int) -> type[np.int16 | np.int32 | np.int64]:
+def smallest_type(limit: int) -> np.dtype[np.signedinteger[Any]]:
     """Return the smallest type for numbers from -1 to ``limit``."""
-    return next(size for size in _SIZES if limit <= np.iinfo(size).max)
+    return next(np.dtype(size) for size in _SIZES if limit <= np.iinfo(size).max)
 
 
 def _fitting(values: Int64s, at_least: np.dtype[np.signedinteger[Any]]) -> np.dtype[np.signedinteger[Any]]:

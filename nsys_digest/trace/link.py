@@ -185,9 +185,7 @@ def _places_of(rows: list[Int64s], order: Int64s) -> Int64s:
     return np.flatnonzero(chosen[order])
 
 
-def _operations(
-    gpu: GpuCollector, devices: Sequence[int], calls: Calls, call_correlation: Ints
-) -> Operations:
+def _operations(gpu: GpuCollector, devices: Sequence[int], calls: Calls, call_correlation: Ints) -> Operations:
     start_ns, end_ns, group, correlation, label = gpu.take_operations()
     pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
     kind_of, place_of = pairs[:, 0], pairs[:, 1]

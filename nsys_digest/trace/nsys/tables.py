@@ -193,7 +193,7 @@ def missing_columns(source: Source) -> dict[str, list[str]]:
     """Return the columns that every nsys version writes and this file lacks, by table: a cut-down export."""
     expected = {
         **dict.fromkeys(GPU_TABLES.values(), (*GPU_COLUMNS, "correlationId")),
-        API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"),
+        API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", API_RESULT),
         NVTX: ("start", "end", "eventType", "text", "globalTid", "textId", "domainId"),
     }
     missing = {}

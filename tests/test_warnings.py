@@ -34,6 +34,9 @@ DESERVED = {
         .diagnostic("Not all CUDA events might have been collected.")
     ),
     "graph-work-missing": graph_launch(launched()),
+    "gpu-rows-missing": launched().api("cudaLaunchKernel_v7000", -9, -5, correlation=2),
+    "impossible-times": launched().session(100).kernel(3_000_000_000, 3_000_000_001),
+    "failed-calls": launched().api("cudaMalloc_v3020", 10, 12, returnValue=2),
     "no-gpu-activity": TraceBuilder().api("cudaMalloc_v3020", 0, 5),
     "process-without-gpu": launched().api("cuLaunchKernelEx", 0, 5, process=2, correlation=9),
     "open-ranges": launched().range("r", 1, None),

@@ -87,3 +87,12 @@ def test_ids_of_work_and_of_calls_far_apart(ids: tuple[int, int], tmp_path: Path
     assert launched(trace, tmp_path) == {"r": 0}
     trace.kernel(10, 20, correlation=call)
     assert launched(trace, tmp_path) == {"r": 1}
+
+
+def test_an_export_whose_rows_and_calls_all_name_no_process(tmp_path: Path) -> None:
+    """Some tools cut globalTid down to the thread: there is one program, so its calls launched the work."""
+    trace = TraceBuilder().api(LAUNCH, 0, 5, correlation=1, globalTid=1).kernel(6, 9, correlation=1)
+    found = digest(trace.drop_columns("CUPTI_ACTIVITY_KIND_KERNEL", "globalPid"), tmp_path)
+    assert found.launch is not None
+    assert (found.launch.kernels.api.count, found.launch.unmatched_kernel_count) == (1, 0)
+    assert [warn.code for warn in found.warnings] == ["reduced-schema"]

@@ -166,6 +166,7 @@ def test_prefetches_are_no_copies(tmp_path: Path) -> None:
 def test_an_export_without_correlation_ids_tells_nothing(tmp_path: Path) -> None:
     trace = launches(10, range(10)).drop_columns("CUPTI_ACTIVITY_KIND_KERNEL", "correlationId")
     assert lost(trace, tmp_path) == []
+    assert without(trace, tmp_path) is None
 
 
 def test_lost_events_of_the_collector_make_a_capture_incomplete(tmp_path: Path) -> None:
@@ -229,3 +230,24 @@ def test_an_export_that_does_not_say_what_calls_returned(tmp_path: Path) -> None
     found = digest(launches(1, range(1)).drop_columns("CUPTI_ACTIVITY_KIND_RUNTIME", "returnValue"), tmp_path)
     assert found.failed_calls is None
     assert [warn.code for warn in found.warnings] == ["reduced-schema"]
+
+
+@pytest.mark.parametrize("name", [LAUNCH, GRAPH])
+@pytest.mark.parametrize(("having", "told"), [(50, 0), (49, 1)])
+def test_without_sections_counts_are_compared(name: str, having: int, told: int, tmp_path: Path) -> None:
+    found = summarize(launches(100, range(having), name=name).write(tmp_path / "t.sqlite"), sections=[])
+    assert len(found.warnings) == told
+    assert found.capture.incomplete == bool(told)
+
+
+def test_without_sections_captures_excuse_kernel_launches(tmp_path: Path) -> None:
+    trace = launches(100, range(1)).api("cudaStreamBeginCapture_v10000", -9, -8, correlation=900)
+    assert summarize(trace.write(tmp_path / "t.sqlite"), sections=[]).warnings == ()
+
+
+@pytest.mark.parametrize("sections", [[], ["launch"]])
+def test_gpu_rows_that_name_no_process_are_of_some_process(sections: list[str], tmp_path: Path) -> None:
+    trace = launches(10, range(10)).drop_columns("CUPTI_ACTIVITY_KIND_KERNEL", "globalPid")
+    found = summarize(trace.write(tmp_path / "t.sqlite"), sections=sections)
+    assert [warn.code for warn in found.warnings] == ["reduced-schema"]
+    assert not found.capture.incomplete

@@ -43,9 +43,12 @@ _EVER = np.iinfo(np.int64)
 
 @dataclass(frozen=True, slots=True)
 class LostRows:
-    """Launches of kernels and graphs without a row, those at the edge of the capture included, and the warnings."""
+    """Launches of kernels and graphs without a row, those at the edge of the capture included, and the warnings.
 
-    launch_count: int
+    ``launch_count`` is None where there is GPU work, but no call of any is known: the ids in the export do not match.
+    """
+
+    launch_count: int | None
     warnings: tuple[Warn, ...]
 
 
@@ -66,7 +69,9 @@ def lost_rows(events: Events, gpu: GpuCollector) -> LostRows:
     asked[without] = True
     kind = kind_of_group[calls.group[without]]
     launch_count = int(np.count_nonzero(np.isin(kind, _LAUNCHES)))
-    if not without.size or not with_work.any():
+    if not with_work.any():
+        return LostRows(None if events.operations.call.size else launch_count, ())
+    if not without.size:
         return LostRows(launch_count, ())
     found = _Found(calls, np.flatnonzero(asked), with_work, without, kind_of_group)
     return LostRows(launch_count, tuple(_warnings(found, gpu)))

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nsys_digest.model.base_types import KINDS, OTHER_NAMES, FailedCalls, Warn
-from nsys_digest.model.cuda_calls import COPY_CALLS, GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, SET_CALLS, is_one_of
+from nsys_digest.model.cuda_calls import (
+    CAPTURE_BEGIN_CALLS,
+    COPY_CALLS,
+    GRAPH_LAUNCH_CALLS,
+    KERNEL_LAUNCH_CALLS,
+    SET_CALLS,
+    is_one_of,
+)
 from nsys_digest.model.warning_codes import CODES
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.failed_calls import failure_warning
@@ -50,7 +57,7 @@ def warnings(
     """Return the warnings, by code in the order of ``CODES``, then as found."""
     warned = [
         *_diagnostics(facts, any_nvtx=any(counter["nvtx"] for counter in rows.values())),
-        *_missing_gpu_work(scanned, facts, rows, strings),
+        *_missing_gpu_work(scanned, facts, rows, strings, by_count=limits.checks is None),
         *_odd_rows(scanned),
         *_schema(facts, missing),
         *_devices(gpu),
@@ -120,7 +127,12 @@ def _reach(lost: str, *, any_nvtx: bool) -> str:
 
 
 def _missing_gpu_work(
-    scanned: Scanned, facts: CaptureFacts, rows: Mapping[int, Counter[str]], strings: Mapping[int, str]
+    scanned: Scanned,
+    facts: CaptureFacts,
+    rows: Mapping[int, Counter[str]],
+    strings: Mapping[int, str],
+    *,
+    by_count: bool,
 ) -> Iterator[Warn]:
     any_gpu = sum(counter[kind] for counter in rows.values() for kind in KINDS)
     if scanned.api is None or not any(counter["api"] for counter in rows.values()):
@@ -135,6 +147,8 @@ def _missing_gpu_work(
     if not any_gpu:
         yield _no_gpu_activity(facts, sum(work.values(), _WorkCalls()))
         return
+    if any(rows.get(0, Counter())[kind] for kind in KINDS):
+        return  # a cut-down export, whose GPU rows name no process
     for process, made in sorted(work.items()):
         counter = rows.get(process, Counter())
         who = f"process {process_of(process)}"
@@ -151,16 +165,39 @@ def _missing_gpu_work(
                 f"{who} made {counted(made.launches, 'launch call')}, but none of its GPU work is in the trace; a "
                 "process that forks before it starts CUDA needs --trace-fork-before-exec=true",
             )
+        elif by_count:
+            yield from _fewer_rows(who, made, counter, scanned.gpu.graph_nodes[process])
+
+
+def _fewer_rows(who: str, made: _WorkCalls, counter: Counter[str], graph_nodes: int) -> Iterator[Warn]:
+    """Compare counts alone, for a digest without sections: warn where over half of the launches lack a row."""
+    graphs = counter["graph"] or made.graphs  # node by node the rows of a graph launch have no fixed number
+    kernels = made.launches - made.graphs
+    kernel_rows = kernels if made.captures or graph_nodes else counter["kernel"]
+    for code, launched, found, thing in (
+        ("graph-work-missing", made.graphs, graphs, "CUDA graph launch"),
+        ("gpu-rows-missing", kernels, kernel_rows, "kernel launch"),
+    ):
+        if 2 * (launched - found) > launched:
+            yield Warn(
+                code,
+                f"{counted(launched, thing)} of {who}, and {found:,} GPU rows of such: busy is a lower bound, idle an "
+                "upper bound. Capture a shorter stretch, and let the program end on its own",
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class _WorkCalls:
-    """Calls that put work on a GPU: launches that succeeded, graph launches among them, copies and sets, failures."""
+    """Calls that put work on a GPU: launches that succeeded, graph launches among them, copies and sets, failures.
+
+    ``captures`` counts stream captures, whose launches put no work on it themselves.
+    """
 
     launches: int = 0
     graphs: int = 0
     moves: int = 0
     failed: int = 0
+    captures: int = 0
 
     def __add__(self, other: _WorkCalls) -> _WorkCalls:
         """Add each count."""
@@ -169,6 +206,7 @@ class _WorkCalls:
             self.graphs + other.graphs,
             self.moves + other.moves,
             self.failed + other.failed,
+            self.captures + other.captures,
         )
 
 
@@ -197,6 +235,8 @@ def _work_calls(api: ApiCollector, strings: Mapping[int, str]) -> dict[int, _Wor
     counts = api.totals.count(len(api.groups)).tolist()
     for group, ((process, name), count) in enumerate(zip(api.groups.pairs, counts, strict=True)):
         recorded = strings.get(api.names.values[name], "")
+        if is_one_of(recorded, CAPTURE_BEGIN_CALLS):
+            made[api.processes.values[process]] += _WorkCalls(captures=count)
         is_graph, is_kernel = (is_one_of(recorded, names) for names in (GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS))
         if not is_graph and not is_kernel and not is_one_of(recorded, COPY_CALLS | SET_CALLS):
             continue

@@ -191,11 +191,12 @@ def _operations(gpu: GpuCollector, devices: Sequence[int], calls: Calls, call_co
     kind_of, place_of = pairs[:, 0], pairs[:, 1]
     process_of_place = np.array([gpu.stream_of(place)[0] for place in range(gpu.place_count)], np.int64)
     processes_of_calls = np.unique(calls.process_of_group)
-    if not process_of_place.any() and processes_of_calls.size == 1:
+    of_one_program = not process_of_place.any() and processes_of_calls.size == 1
+    if of_one_program:
         process_of_place[:] = processes_of_calls  # an old export that names no process, of a program that has only one
     process_of_group = process_of_place[place_of]
     call: Ints = np.full(start_ns.size, NONE, smallest_type(calls.start_ns.size))
-    for process in np.unique(process_of_group[process_of_group != 0]).tolist():
+    for process in np.unique(process_of_group[(process_of_group != 0) | of_one_program]).tolist():
         launched = np.flatnonzero((process_of_group == process)[group] & (correlation != 0))
         chosen = np.flatnonzero((calls.process_of_group == process)[calls.group] & (call_correlation != 0))
         call[launched] = _launching_call(

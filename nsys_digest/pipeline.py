@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,11 +13,13 @@ from typing import Any, get_args
 
 from nsys_digest import __version__
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.json_schema import DOCUMENTS, schema_text
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
+from nsys_digest.model.labels import check_label
 from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import category_use
@@ -36,6 +38,7 @@ from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, check_is_trace, m
 from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
+from nsys_digest.units import utc_text
 
 DEFAULT_TOP = 20
 DEFAULT_DISPATCH_PREFIX = "CG_DISPATCH"
@@ -54,6 +57,7 @@ def summarize(
     gaps: int = DEFAULT_GAPS,
     categories: str | os.PathLike[str] | None = None,
     steps: str | None = None,
+    labels: Mapping[str, str] | None = None,
     threads: int | None = None,
     reader: Reader = "auto",
     progress: Progress | None = None,
@@ -70,6 +74,7 @@ def summarize(
         gaps: how many of the longest gaps ``idle`` lists.
         categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
         steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
+        labels: what else to say of the run, for example its commit; kept in ``run.labels``.
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
@@ -92,6 +97,8 @@ def summarize(
         raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
     if gaps < 0:
         raise UsageInvalid(f"gaps is {gaps}; give 0 or more")
+    for key, value in (labels or {}).items():
+        check_label(key, value)
     chosen = _chosen(sections)
     classified = categories is not None or steps is not None or {"communication", "categories"} & set(chosen)
     ordered = (
@@ -99,6 +106,8 @@ def summarize(
     )
     job = _Job(
         Path(trace),
+        os.fspath(trace),
+        dict(labels or {}),
         top,
         NvtxOptions(dispatch_prefix, raw_nvtx_names, max_nvtx_names),
         AccountOptions(chosen, gaps, ordered, steps),
@@ -116,6 +125,8 @@ class _Job:
     """What was asked for."""
 
     path: Path
+    given_path: str
+    labels: Mapping[str, str]
     top: int
     nvtx: NvtxOptions
     account: AccountOptions
@@ -195,13 +206,21 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
         dispatch_timeline=timeline,
         top_kernels=kernels[: job.top],
         capture=capture(
-            facts, rows, job.nvtx, job.account.sections, incomplete=is_incomplete(scanned, facts, strings, warned)
+            facts,
+            rows,
+            job.nvtx,
+            job.account.sections,
+            categories=job.account.kernel_categories.file,
+            steps=job.account.step,
+            incomplete=is_incomplete(scanned, facts, strings, warned),
         ),
         warnings=warned,
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
         tool_version=__version__,
         failed_calls=None if any(API_RESULT in columns for columns in missing.values()) else failed,
+        path=job.given_path,
+        run=RunFacts(utc_text(facts.recorded_at_ns), job.labels),
         **({} if found is None else found.sections),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 import warnings
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
+from nsys_digest.model.base_types import CategoriesFile
 
 COMMUNICATION = "communication"
 OTHER = "other"
@@ -55,7 +57,9 @@ class CategoryPattern:
 class KernelCategories:
     """Patterns in order: the first one that is found in a name wins."""
 
-    def __init__(self, patterns: Iterable[CategoryPattern]) -> None:
+    def __init__(self, patterns: Iterable[CategoryPattern], file: CategoriesFile | None = None) -> None:
+        """Take the patterns, and what is to be said of the file that they are from."""
+        self.file = file
         self._patterns = tuple(patterns)
         self._searches = tuple((re.compile(entry.pattern).search, entry) for entry in self._patterns)
         self._known: dict[str, CategoryPattern | None] = {}
@@ -82,7 +86,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if path is None:
         return KernelCategories.shipped()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
     except OSError as error:
         raise CategoriesInvalid(
             f"cannot read the kernel categories {path}: {error.strerror}; check the path and permissions"
@@ -101,7 +106,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if not isinstance(extends, bool):
         raise CategoriesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped ones")
     own = _read_patterns(document, path.name, str(path))
-    return KernelCategories((*own, *_shipped()) if extends else own)
+    file = CategoriesFile(path.name, hashlib.sha256(content).hexdigest())
+    return KernelCategories((*own, *_shipped()) if extends else own, file)
 
 
 @cache

@@ -115,7 +115,7 @@ class Launch:
     graphs: LaunchCost
     unmatched_kernel_count: int
     without_work_count: int | None = None
-    """Launches that succeeded outside of a stream capture and have no GPU row; None where no GPU row has a known call."""
+    """Launches that succeeded outside of a stream capture and have no GPU row; None where no GPU row has a call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def diagnostic_warnings(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn
 
 
 def loses_gpu_rows(facts: CaptureFacts) -> bool:
-    """Tell whether the collector says that events besides NVTX are missing; it says so of every range, which is none."""
+    """Tell whether the collector says that other events than those of NVTX are missing; of a range it always does."""
     told = (_TRUNCATED.search(diagnostic.text) for diagnostic in facts.diagnostics if not facts.range_begun_by)
     return any(lost and _OF_INTEREST.search(lost["what"]) and "nvtx" not in lost["what"].lower() for lost in told)
 

@@ -78,11 +78,11 @@ def nothing_recorded(facts: CaptureFacts) -> Warn:
 
 def schema_warnings(facts: CaptureFacts, missing: Mapping[str, list[str]]) -> Iterator[Warn]:
     """Warn of an export that is newer than what was checked, or cut down."""
-    version = re.match(r"(\d+)\.(\d+)", facts.schema_version or "")
-    if version and (int(version[1]), int(version[2])) > NEWEST_SCHEMA:
+    version = re.match(r"([0-9]+)\.([0-9]+)", facts.schema_version or "")
+    if version and tuple(int(part[:9]) for part in version.groups()) > NEWEST_SCHEMA:
         yield Warn(
             "newer-schema",
-            f"Export schema {facts.schema_version} is newer than {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}, the newest "
+            f"Export schema {version[0][:40]} is newer than {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}, the newest "
             "that this version was checked against; look for a newer nsys-digest",
         )
     for table, columns in missing.items():

@@ -25,6 +25,13 @@ GPU_TABLES: Final[Mapping[str, str]] = {
 }
 GPU_KINDS: Final = tuple(GPU_TABLES)
 
+_SMALL_TABLES: Final = frozenset(
+    {
+        *(STRINGS, DIAGNOSTICS, "ANALYSIS_DETAILS", "EXPORT_META_DATA", "META_DATA_CAPTURE", "META_DATA_EXPORT"),
+        *("PROCESSES", "TARGET_INFO_CUDA_DEVICE", "TARGET_INFO_CUDA_GPU", "TARGET_INFO_GPU"),
+    }
+)
+
 _FAMILY = re.compile(
     r"^(CUPTI_ACTIVITY_KIND_|NVTX_|TARGET_INFO_|META_DATA_|EXPORT_META_DATA|ANALYSIS_|OSRT_|PROFILER_OVERHEAD|"
     r"DIAGNOSTIC_EVENT|PROCESSES$|ProcessStreams$|ThreadNames$|ENUM_NSYS_|ENUM_CUDA_|CUDA_|SCHED_|GPU_METRICS)"
@@ -69,6 +76,7 @@ def check_is_trace(source: Source) -> None:
     """Raise :class:`NotATrace` unless the tables are those of an nsys export."""
     tables = source.tables()
     family = [name for name in tables if _FAMILY.match(name)]
+    source.refuse_other(STRINGS)
     if STRINGS not in tables or not family:
         shown = ", ".join(sorted(tables)[:4]) or "none"
         raise NotATrace(
@@ -82,7 +90,8 @@ def find_table(source: Source, name: str) -> str | None:
     tables = source.tables()
     if name in tables:
         return name
-    numbered = [table for table in tables if re.fullmatch(re.escape(name) + r"_V\d+", table)]
+    source.refuse_other(name)
+    numbered = [table for table in tables if re.fullmatch(re.escape(name) + r"_V[0-9]{1,9}", table)]
     return max(numbered, key=lambda table: int(table.rpartition("_V")[2]), default=None)
 
 
@@ -187,6 +196,11 @@ def event_tables(source: Source) -> list[str]:
     """Return the tables whose rows bound the trace in time: GPU activity, API calls, NVTX events."""
     names = (*GPU_TABLES.values(), API, NVTX)
     return [table for name in names if (table := find_table(source, name)) is not None]
+
+
+def is_read(source: Source, table: str) -> bool:
+    """Tell whether a digest needs that table."""
+    return table in _SMALL_TABLES or table in event_tables(source)
 
 
 def missing_columns(source: Source) -> dict[str, list[str]]:

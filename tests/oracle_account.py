@@ -435,7 +435,6 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
     causes: dict[str, int] = defaultdict(int)
     host: dict[str, int] = defaultdict(int)
     call = after.launch
-    open_ranges: list[Note] = []
     if call is None:
         causes["unattributed"] = end - start
     else:
@@ -449,9 +448,6 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
             causes["host"] += piece_end - piece_start
             for part_start, part_end, note in _pieces(threads.ranges.get(call.thread, []), piece_start, piece_end):
                 host[NO_RANGE if note is None else note.name] += part_end - part_start
-        open_ranges = [
-            note for note in threads.nested if note.thread == call.thread and note.start <= call.start < note.end
-        ]
     gap = {
         "device": device,
         "start_ns": start,
@@ -459,9 +455,35 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
         "before": before.name,
         "after": after.name,
         "causes": {cause: causes[cause] for cause in CAUSES if causes[cause]},
-        "nvtx": [note.name for note in sorted(open_ranges, key=lambda note: (note.start, -note.end, note.name))],
+        "nvtx": _ranges_of_gap(
+            [] if call is None else [n for n in threads.nested if n.thread == call.thread], start, end
+        ),
     }
     return gap, host
+
+
+def _ranges_of_gap(nested: list[Note], start: int, end: int) -> list[str]:
+    """Return the names whose ranges cover more than half of a gap, outer ones first.
+
+    Where none does, the one that covers most of it, if that is more than what lies in no range.
+    """
+    covered: dict[str, int] = {}
+    longest: dict[str, Stretch] = {}
+    for note in sorted(nested, key=lambda note: (note.start, -note.end)):
+        part = (max(start, note.start), min(end, note.end))
+        if part[0] >= part[1] or (note.name in longest and part[1] - part[0] <= longest[note.name][1]):
+            continue
+        longest[note.name] = (nested.index(note), part[1] - part[0])
+    order = sorted(nested, key=lambda note: (note.start, -note.end))
+    place = {name: order.index(nested[at]) for name, (at, _) in longest.items()}
+    for name in longest:
+        covered[name] = _total(_within(_union(_spans(n for n in nested if n.name == name)), start, end))
+    most = [name for name in covered if 2 * covered[name] > end - start]
+    if most or not covered:
+        return sorted(most, key=place.__getitem__)
+    best = min(covered, key=lambda name: (-covered[name], place[name]))
+    outside = end - start - _total(_within(_union(_spans(nested)), start, end))
+    return [best] if covered[best] > outside else []
 
 
 def _cause(lengths: list[int]) -> dict[str, int]:
@@ -505,7 +527,7 @@ def _launch(trace: Trace) -> dict[str, Any]:
         delays = [first_starts[call] - call.end for call in calls]
         by_api[name] = {
             "api": sorted(call.end - call.start for call in calls),
-            "queue_delay": sorted(delay for delay in delays if delay >= 0),
+            "queue_delay": sorted(max(0, delay) for delay in delays),
             "latency": sorted(first_starts[call] - call.start for call in calls),
             "started_before_return_count": sum(1 for delay in delays if delay < 0),
         }
@@ -547,7 +569,6 @@ def _memory(trace: Trace) -> dict[str, Any]:
 def _nvtx(trace: Trace) -> dict[str, dict[str, Any]]:
     """Return what is told of the ranges of each name besides their count and their union."""
     busy = _union(_spans(trace.work))
-    self_times = _self_times(trace)
     calls = {
         thread: sorted(events, key=lambda call: call.start)
         for thread, events in _by(trace.calls, lambda call: call.thread).items()
@@ -566,13 +587,12 @@ def _nvtx(trace: Trace) -> dict[str, dict[str, Any]]:
             for call in thread_calls[first:stop]:
                 if call.end <= note.end:
                     started.update(launched.get(call, []))
-        own = [self_times[note] for note in ranges if note in self_times]
         in_span = _total(_within(union, busy[0][0], busy[-1][1])) if busy else 0
         result[name] = {
             "threads": len({note.thread for note in ranges if note.thread is not None}),
             "open_count": sum(1 for note in ranges if note.is_open),
             "lengths": sorted(note.end - note.start for note in ranges),
-            "self_ns": sum(own) if own else None,
+            "self_ns": _self_time(ranges, trace),
             "launched_kernel_count": sum(1 for work in started if work.kind == "kernel"),
             "launched_op_count": len(started),
             "launched_busy_ns": _total(_union(_spans(started))) if busy else None,
@@ -590,21 +610,17 @@ def _launched(trace: Trace) -> dict[Call, list[Work]]:
     return launched
 
 
-def _self_times(trace: Trace) -> dict[Note, int]:
-    """Return the length of each push/pop range without the parts that its direct children take.
+def _self_time(ranges: list[Note], trace: Trace) -> int | None:
+    """Return the union, over all threads, of the time in which one of these ranges is the innermost.
 
-    Ranges nest by thread and domain; the parent of a range is the innermost one that is open at its start.
+    Push/pop ranges nest by thread and domain; None where none of these is one.
     """
-    nested = [note for note in trace.ranges if note.kind in _PUSH_POP]
-    self_times = {note: note.end - note.start for note in nested}
-    for group in _by(nested, lambda note: (note.thread, note.domain)).values():
-        group.sort(key=lambda note: (note.start, -note.end, note.name))
-        for index, child in enumerate(group):
-            around = [note for note in group[:index] if note.end > child.start]
-            if around:
-                parent = around[-1]
-                self_times[parent] -= min(child.end, parent.end) - child.start
-    return self_times
+    own = [note for note in ranges if note.kind in _PUSH_POP]
+    stretches: list[Stretch] = []
+    for key in {(note.thread, note.domain) for note in own}:
+        line = [note for note in trace.ranges if note.kind in _PUSH_POP and (note.thread, note.domain) == key]
+        stretches += [(start, end) for start, end, note in _segments(line) if note.name == own[0].name]
+    return _total(_union(stretches)) if own else None
 
 
 def _dispatch_steps(trace: Trace, prefix: str) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ from nsys_digest.model.section_types import (
     Sets,
     Step,
 )
-from nsys_digest.sections.durations import tails
+from nsys_digest.sections.durations import durations
 from support import READERS, call, the_line
 from test_fixtures import SHARED, TRACES, named
 
@@ -592,7 +592,7 @@ def test_rules_know_every_kernel_of_the_fixtures(trace: Path, whole: dict[Path, 
     ],
 )
 def test_percentiles_are_nearest_rank(values: Iterable[int], expected: tuple[int | None, ...]) -> None:
-    found = tails(np.array(list(values), np.int64))
+    found = durations(np.array(list(values), np.int64))
     assert (found.min_ns, found.p50_ns, found.p95_ns, found.p99_ns, found.max_ns) == expected
     assert (found.count, found.total_ns) == (len(list(values)), sum(values))
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals
+from nsys_digest.algorithms.lines import positions
 from nsys_digest.model.section_types import DispatchStep
-from nsys_digest.sections.durations import tails
+from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.link import Events
@@ -47,21 +48,19 @@ def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes
     size = marks.start_ns.size
     has_next = np.append(marks.thread[1:] == marks.thread[:-1], False) if size else np.zeros(0, bool)
     until_ns = np.where(has_next, np.append(marks.start_ns[1:], 0), marks.start_ns) if size else marks.start_ns
-    first, after = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    for one in np.unique(marks.thread[marks.thread < len(calls.threads)]).tolist():
-        own = marks.thread == one
-        part = calls.of_thread(one)
-        first[own] = np.searchsorted(calls.start_ns[part], marks.start_ns[own], side="left") + part.start
-        after[own] = np.searchsorted(calls.start_ns[part], until_ns[own], side="left") + part.start
     launched = work.begun_in(marks.thread, marks.start_ns, until_ns)
     graph_calls = np.flatnonzero(calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool))
+    graph_ns, edges = calls.start_ns[graph_calls], np.searchsorted(graph_calls, calls.edges)
+    thread = np.minimum(marks.thread, len(calls.threads))  # threads without a call are alike: an empty line at the end
+    edges = np.append(edges, edges[-1])
+    first, after = (positions(graph_ns, edges, thread, times) for times in (marks.start_ns, until_ns))
     known = bool(busy.start_ns.size)
     return StepTimes(
         has_next=has_next,
         wall_ns=until_ns - marks.start_ns,
         gpu_busy_ns=Coverage(busy).within(marks.start_ns, until_ns) if known else None,
         gpu_launched_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size) if known else None,
-        graph_launches=np.searchsorted(graph_calls, after) - np.searchsorted(graph_calls, first),
+        graph_launches=after - first,
     )
 
 
@@ -103,7 +102,7 @@ def _group(
         steps=len(members),
         actual=actual,
         padding_ratio=(sizes - actual) / sizes if actual is not None and sizes and 0 <= actual <= sizes else None,
-        wall=tails(times.wall_ns[timed]),
+        wall=durations(times.wall_ns[timed]),
         gpu_busy_ns=None if times.gpu_busy_ns is None else int(times.gpu_busy_ns[timed].sum()),
         gpu_launched_ns=None if times.gpu_launched_ns is None else int(times.gpu_launched_ns[timed].sum()),
         graph_launch_count=int(times.graph_launches[timed].sum()),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s, union_lengths
+from nsys_digest.algorithms.lines import positions
 from nsys_digest.algorithms.nesting import depths
 from nsys_digest.trace.columns import Ints, small_ids
 from nsys_digest.trace.link import NONE, Events
@@ -43,12 +42,7 @@ class LaunchedWork:
         launching = small_ids(np.flatnonzero(launches), calls.start_ns.size)
         del launches
         edges = np.searchsorted(launching, calls.edges)
-        self._lines: defaultdict[int, list[slice]] = defaultdict(list)
-        for thread in np.flatnonzero(np.diff(edges)).tolist():
-            part = slice(int(edges[thread]), int(edges[thread + 1]))
-            launching[part], lengths = _in_lines(launching[part], events)
-            borders = (part.start + np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))).tolist()
-            self._lines[thread] += [slice(low, high) for low, high in pairwise(borders)]
+        self._lines = _Lines.of(launching, edges, events)
         self._operations, self._calls, self._call = operations, calls, launching
         place = np.zeros(calls.start_ns.size, launching.dtype)
         place[launching] = np.arange(launching.size, dtype=launching.dtype)
@@ -95,21 +89,15 @@ class LaunchedWork:
         return self._stretches(thread, start_ns, end_ns, wholly=False)
 
     def _stretches(self, thread: Ints, start_ns: Int64s, end_ns: Int64s, *, wholly: bool) -> Stretches:
-        found: list[Stretches] = []
-        for one in np.unique(thread).tolist():
-            asked = np.flatnonzero(thread == one)
-            for line in self._lines.get(one, ()):
-                begins, ends = self._calls.start_ns[self._call[line]], self._calls.end_ns[self._call[line]]
-                first = np.searchsorted(begins, start_ns[asked], side="left") + line.start
-                if wholly:
-                    after = np.searchsorted(ends, end_ns[asked], side="right") + line.start
-                else:
-                    after = np.searchsorted(begins, end_ns[asked], side="left") + line.start
-                real = after > first
-                found.append(Stretches(first[real], after[real], asked[real]))
-        if not found:
-            return Stretches(*(np.zeros(0, np.int64) for _ in range(3)))
-        return Stretches(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        asked, line = self._lines.of_threads(thread)
+        edges, times = self._lines.edges, self._calls.end_ns if wholly else self._calls.start_ns
+        low, high = int(line.min(initial=0)), int(line.max(initial=-1)) + 1
+        part = slice(int(edges[low]), int(edges[high])) if high > low else slice(0, 0)
+        edges, line = edges[low : high + 1] - part.start, line - low
+        first = positions(self._calls.start_ns[self._call[part]], edges, line, start_ns[asked], "left")
+        after = positions(times[self._call[part]], edges, line, end_ns[asked], "right" if wholly else "left")
+        real = after > first
+        return Stretches(first[real] + part.start, after[real] + part.start, asked[real])
 
     def kernel_count(self, first: Ints, after: Ints) -> Int64s:
         """Return how many kernels each stretch launched."""
@@ -171,11 +159,43 @@ def _consecutive(low: Ints, sizes: Ints) -> Int64s:
     return numbers
 
 
-def _in_lines(launching: Ints, events: Events) -> tuple[Ints, Int64s]:
-    """Return the launching calls of a thread line by line, and the length of each line."""
-    start_ns, end_ns = events.calls.start_ns[launching], events.calls.end_ns[launching]
-    if (end_ns[:-1] <= start_ns[1:]).all():
-        return launching, np.array([launching.size])
+class _Lines(NamedTuple):
+    """Lines of launching calls: line ``l`` has those at ``edges[l]:edges[l + 1]``.
+
+    Thread ``t`` has lines ``first[t]`` to ``first[t + 1] - 1``.
+    """
+
+    edges: Int64s
+    first: Int64s
+
+    @classmethod
+    def of(cls, launching: Ints, edges: Int64s, events: Events) -> _Lines:
+        """Put the launching calls of each thread, ``edges[t]:edges[t + 1]``, line by line in place."""
+        start_ns, end_ns = events.calls.start_ns[launching], events.calls.end_ns[launching]
+        overlap = np.flatnonzero(end_ns[:-1] > start_ns[1:]) + 1
+        counts = np.minimum(np.diff(edges), 1)
+        borders = [edges]
+        for thread in np.unique(np.searchsorted(edges, overlap, side="right") - 1).tolist():
+            low, high = int(edges[thread]), int(edges[thread + 1])
+            order, lengths = _in_lines(start_ns[low:high], end_ns[low:high])
+            launching[low:high] = launching[low:high][order]
+            counts[thread] = lengths.size
+            borders.append(low + np.cumsum(lengths[:-1]))
+        first = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        return cls(np.unique(np.concatenate(borders)), first)
+
+    def of_threads(self, thread: Ints) -> tuple[Int64s, Int64s]:
+        """Return each line of each thread asked for, as the position of the thread and the line."""
+        known = np.minimum(thread, self.first.size - 2)
+        counts = np.where(thread == known, self.first[known + 1] - self.first[known], 0)
+        asked = np.repeat(np.arange(thread.size), counts)
+        behind = np.cumsum(counts)
+        line: Int64s = np.arange(asked.size) + np.repeat(self.first[known] - behind + counts, counts)
+        return asked, line
+
+
+def _in_lines(start_ns: Int64s, end_ns: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the order of the launching calls of a thread line by line, and the length of each line."""
     nesting = np.lexsort((-end_ns, start_ns))
     depth = depths(start_ns[nesting], np.maximum(end_ns, start_ns + 1)[nesting])
-    return launching[nesting[np.argsort(depth, kind="stable")]], np.bincount(depth)
+    return nesting[np.argsort(depth, kind="stable")], np.bincount(depth)

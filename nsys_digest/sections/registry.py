@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,18 +14,20 @@ from nsys_digest.algorithms.intervals import Intervals
 from nsys_digest.errors import MissingData
 from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.model.section_types import NvtxDetail
-from nsys_digest.sections.categories import Classified, categories, communication, exposed, full_names
+from nsys_digest.sections.categories import Classified, categories, full_names
+from nsys_digest.sections.communication import communication, exposed
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.dispatch_steps import dispatch_steps, step_times
 from nsys_digest.sections.durations import api_durations, kernel_durations
-from nsys_digest.sections.idle import device_gaps, idle
+from nsys_digest.sections.idle import idle
 from nsys_digest.sections.launch import launch
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.memory import memory
 from nsys_digest.sections.nvtx_detail import nvtx_detail
-from nsys_digest.sections.steps import steps
+from nsys_digest.sections.steps import StepDevices, steps
 from nsys_digest.sections.totals import name_of
 from nsys_digest.sections.warnings import AccountLimits
+from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.link import NONE, Calls, Events, link
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS
@@ -81,7 +84,7 @@ def account(
         made, bare = others.result()
     made |= launched.sections
     if options.step is not None:
-        made["steps"] = _steps(events, options.step, range_names, gpu, bare)
+        made["steps"] = _steps(events, scanned.gpu, options.step, range_names, gpu, bare)
     return Account(made, launched.nvtx, _limits(events, wanted, launched.disagreements))
 
 
@@ -103,7 +106,7 @@ def _by_time(
     ordinals: list[int],
     range_names: list[str],
     options: AccountOptions,
-) -> tuple[dict[str, Any], Intervals | None]:
+) -> tuple[dict[str, Any], list[Intervals] | None]:
     """Make the sections that look at operations and calls in time, and find exposed communication for steps."""
     wanted = frozenset(options.sections)
     made: dict[str, Any] = {}
@@ -124,7 +127,7 @@ def _by_time(
         made["communication"] = communication(kernels, ordinals)
     if "categories" in wanted:
         made["categories"] = categories(kernels)
-    return made, exposed(kernels) if options.step is not None else None
+    return made, exposed(kernels, len(ordinals)) if options.step is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,9 @@ def _range_names(scanned: Scanned) -> list[str]:
     return [scanned.nvtx.display_name(group) for group in range(len(scanned.nvtx.groups))]
 
 
-def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, bare: Intervals | None) -> Any:
+def _steps(
+    events: Events, places: GpuCollector, step: str, names: list[str], gpu: GpuTime, bare: list[Intervals] | None
+) -> Any:
     if step not in names:
         known = sorted(set(names))
         close = [name for name in known if step.lower() in name.lower()]
@@ -175,8 +180,12 @@ def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, bare: Inte
             shown = ", ".join((close or known)[:3]) + (" …" if len(close or known) > 3 else "")
             hint = f"names that contain it: {shown}" if close else f"none contains it; there are {shown}"
         raise MissingData(f"no NVTX range is named {step!r}; {hint}; give --steps the whole name, with its domain")
-    gaps = [device_gaps(events, index) for index in range(len(gpu.devices))]
-    return steps(events, step, names, gpu.busy, bare, gaps)
+    used: defaultdict[int, set[int]] = defaultdict(set)
+    for place, device in enumerate(gpu.device_of_place):
+        used[places.stream_of(place)[0]].add(device)
+    ordinals = tuple(device.device for device in gpu.devices)
+    of_process = {process: frozenset(devices) for process, devices in used.items()}
+    return steps(events, step, names, frozenset((step,)), StepDevices(ordinals, of_process, bare))
 
 
 class _OperationNames:

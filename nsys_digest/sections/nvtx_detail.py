@@ -103,8 +103,7 @@ def _lines(events: Events, scope_of_group: Ints) -> tuple[Ints, Int64s]:
     nested = small_ids(nested, ranges.start_ns.size)
     if not nested.size:
         return nested, np.zeros(1, np.int64)
-    small = np.int32 if len(ranges.threads) < 2**31 else np.int64
-    thread: Ints = np.repeat(np.arange(len(ranges.threads), dtype=small), np.diff(ranges.edges))[nested]
+    thread: Ints = np.repeat(np.arange(len(ranges.threads), dtype=np.int32), np.diff(ranges.edges))[nested]
     scope = small_ids(scope_of_group, len(scope_of_group))[ranges.group[nested]]
     if (scope != scope[0]).any():
         order = np.lexsort((scope, thread))

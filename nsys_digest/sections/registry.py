@@ -85,10 +85,10 @@ def account(
     made |= launched.sections
     if options.step is not None:
         made["steps"] = _steps(events, scanned.gpu, options.step, range_names, gpu, bare)
-    return Account(made, launched.nvtx, _limits(events, wanted, launched.disagreements))
+    return Account(made, launched.nvtx, _limits(events, wanted, launched))
 
 
-def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ...]) -> AccountLimits:
+def _limits(events: Events, wanted: frozenset[str], launched: _Launched) -> AccountLimits:
     """Count what the sections that were made cannot know."""
     kind, call = events.operations.kind, events.operations.call
     unseen = unmatched = 0
@@ -96,7 +96,7 @@ def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ..
         unseen = int(np.count_nonzero(kind == GPU_KINDS.index("graph")))
     if {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
         unmatched = int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE)))
-    return AccountLimits(unseen, unmatched, disagreements)
+    return AccountLimits(unseen, unmatched, launched.disagreements, launched.dispatch_left_out)
 
 
 def _by_time(
@@ -134,7 +134,8 @@ def _by_time(
 class _Launched:
     sections: dict[str, Any]
     nvtx: Mapping[str, NvtxDetail]
-    disagreements: tuple[str, ...]
+    disagreements: tuple[str, ...] = ()
+    dispatch_left_out: int = 0
 
 
 def _launched(
@@ -147,21 +148,20 @@ def _launched(
 ) -> _Launched:
     """Make the sections that look at the work behind calls."""
     if not {"launch", "nvtx", "dispatch_steps"} & wanted:
-        return _Launched({}, {}, ())
+        return _Launched({}, {})
     work = LaunchedWork(events)
     made: dict[str, Any] = {}
     details: Mapping[str, NvtxDetail] = {}
-    disagreements: tuple[str, ...] = ()
     if "launch" in wanted:
         made["launch"] = launch(events, work)
     if "nvtx" in wanted and scanned.nvtx is not None:
         scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
         details = nvtx_detail(events, work, scopes, range_names, idle_ns if gpu.busy.start_ns.size else None)
-    if "dispatch_steps" in wanted:
-        names = scanned.nvtx.names if scanned.nvtx is not None else []
-        times = step_times(events, work, gpu.busy)
-        made["dispatch_steps"], disagreements = dispatch_steps(events, times, names)
-    return _Launched(made, details, disagreements)
+    if "dispatch_steps" not in wanted:
+        return _Launched(made, details)
+    names = scanned.nvtx.names if scanned.nvtx is not None else []
+    found = dispatch_steps(events, step_times(events, work, gpu.busy), names)
+    return _Launched(made | {"dispatch_steps": found.steps}, details, found.disagreements, found.left_out)
 
 
 def _range_names(scanned: Scanned) -> list[str]:

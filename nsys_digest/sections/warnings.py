@@ -31,6 +31,8 @@ class AccountLimits:
     """Kernels without a launch call in the trace."""
     disagreements: tuple[str, ...] = ()
     """Where dispatch marks and graph launches disagree."""
+    dispatch_left_out: int = 0
+    """Rows of dispatch steps that are left out."""
 
 
 def warnings(
@@ -223,6 +225,12 @@ def _account(limits: AccountLimits) -> Iterator[Warn]:
             f"{counted(limits.unseen_graphs, 'CUDA graph launch')} traced as a whole: "
             "kernel totals, categories, communication and kernel tails do not see what ran inside. Profile with "
             "--cuda-graph-trace=node to see it, at a cost in time",
+        )
+    if limits.dispatch_left_out:
+        yield Warn(
+            "dispatch-capped",
+            f"{counted(limits.dispatch_left_out, 'row')} of dispatch steps left out: of more than 1,000 modes and "
+            f"sizes those with most steps are kept, and the steps of all other modes are one row named {OTHER_NAMES}",
         )
     for line in limits.disagreements:
         yield Warn("dispatch-disagrees", f"{line}; a step is taken to end at the next mark of the same thread")

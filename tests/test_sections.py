@@ -632,7 +632,9 @@ def test_without_the_columns_that_link_work_to_calls_nothing_is_attributed(
         f"Table {table} lacks {column}; figures that need them fall short"
     ]
     assert digest.idle is not None
-    assert {name: cause.ns for name, cause in digest.idle.devices[0].causes.items() if cause.ns} == {"unattributed": 20}
+    assert {name: cause.sum_ns for name, cause in digest.idle.devices[0].causes.items() if cause.sum_ns} == {
+        "unattributed": 20
+    }
     assert digest.launch is not None
     assert digest.launch.unmatched_kernel_count == 2
     detail = digest.nvtx["step"].detail
@@ -674,7 +676,7 @@ def test_without_gpu_activity_busy_and_idle_are_unknown_and_not_zero(tmp_path: P
     assert detail is not None
     assert (detail.launched_busy_ns, detail.gpu_idle_ns, detail.p50_ns) == (None, None, 30)
     assert digest.dispatch_steps is not None
-    assert [(step.gpu_busy_ns, step.gpu_launched_ns) for step in digest.dispatch_steps] == [(None, None)]
+    assert [(step.gpu_overlap_ns, step.launched_busy_ns) for step in digest.dispatch_steps] == [(None, None)]
     jsonschema.validate(digest.to_dict(), json_schema())
     assert Digest.from_json(digest.to_json()) == digest
 

@@ -29,7 +29,7 @@ def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communic
             if name and chosen.any():
                 length_ns = np.maximum(operations.end_ns[chosen] - operations.start_ns[chosen], 0)
                 by_kind[name] = KindTotal(length_ns.size, int(length_ns.sum()))
-        ordered = dict(sorted(by_kind.items(), key=lambda row: (-row[1].ns, row[0])))
+        ordered = dict(sorted(by_kind.items(), key=lambda row: (-row[1].sum_ns, row[0])))
         exposed_ns = bare.total_ns
         found.append(Communication(ordinal, total.total_ns, total.total_ns - exposed_ns, exposed_ns, ordered))
     return tuple(found)

@@ -423,14 +423,7 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
     )
     after = min(
         (one for one in work if one.start == end),
-        key=lambda one: (
-            one.end,
-            one.launch is None,
-            KINDS.index(one.kind),
-            one.correlation,
-            one.process or 0,
-            one.name,
-        ),
+        key=_first_of_tied,
     )
     causes: dict[str, int] = defaultdict(int)
     host: dict[str, int] = defaultdict(int)
@@ -460,6 +453,11 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
         ),
     }
     return gap, host
+
+
+def _first_of_tied(one: Work) -> tuple[Any, ...]:
+    """Return what tells operations apart that end a gap together; the least decides."""
+    return one.end, one.launch is None, KINDS.index(one.kind), one.correlation, one.process or 0, one.name
 
 
 def _ranges_of_gap(nested: list[Note], start: int, end: int) -> list[str]:
@@ -666,6 +664,71 @@ def _step(trace: Trace, busy: list[Stretch], thread: int | None, start: int, end
             1 for call in trace.calls if is_within(call) and bare_name(call.name) in _GRAPH_LAUNCHES
         ),
     }
+
+
+def expected_steps(path: Path, name: str, classify: Classify = cause_of_call) -> list[dict[str, Any]]:
+    """Return every step of a name, by start and end, with what its process's devices did and its calls launched.
+
+    An instance within another on its thread is part of that one. Causes are the pieces of each gap in the step.
+    """
+    trace = read_trace(path, False, classify)
+    threads = _Threads(trace)
+    notes = [note for note in trace.ranges if note.name == name]
+    order = sorted(notes, key=lambda note: (note.thread or 0, note.start, -note.end))
+    outer: list[Note] = []
+    for note in order:
+        if not (
+            outer
+            and outer[-1].thread == note.thread
+            and note.end <= max(n.end for n in outer if n.thread == note.thread)
+        ):
+            outer.append(note)
+    steps: list[dict[str, Any]] = []
+    for note in sorted(outer, key=lambda note: (note.start, note.end, note.thread or 0)):
+        process = (note.thread or 0) & ~_THREAD_BITS
+        devices = sorted({work.device for work in trace.work if work.process in (process, None, 0)})
+        busy = _union(_spans(work for work in trace.work if work.device in devices))
+        causes: dict[str, int] = defaultdict(int)
+        for device in devices:
+            work = [one for one in trace.work if one.device == device and one.start < one.end]
+            for start, end in _gaps(_union(_spans(work))):
+                part = (max(start, note.start), min(end, note.end))
+                if part[0] < part[1]:
+                    for cause, length in _piece(work, part, end, threads).items():
+                        causes[cause] += length
+        launched = [
+            work
+            for work in trace.work
+            if work.launch is not None
+            and (work.launch.thread or 0) & ~_THREAD_BITS == process
+            and note.start <= work.launch.start < note.end
+        ]
+        steps.append(
+            {
+                "process": process,
+                "thread": note.thread,
+                "start_ns": note.start,
+                "wall_ns": note.end - note.start,
+                "gpu_busy_ns": _total(_within(busy, note.start, note.end)) if devices else None,
+                "launched_busy_ns": _total(_union(_spans(launched))) if devices else None,
+                "idle_causes": dict(causes),
+            }
+        )
+    return steps
+
+
+def _piece(work: list[Work], part: Stretch, ends: int, threads: _Threads) -> dict[str, int]:
+    """Return the causes of a part of a gap that ends at ``ends``."""
+    after = min((one for one in work if one.start == ends), key=_first_of_tied)
+    call = after.launch
+    if call is None:
+        return {"unattributed": part[1] - part[0]}
+    causes: dict[str, int] = defaultdict(int)
+    until = min(max(call.end, part[0]), part[1])
+    causes["queued"] += part[1] - until
+    for start, end, inside in _pieces(threads.calls.get(call.thread, []), part[0], until):
+        causes["host" if inside is None else inside.cause] += end - start
+    return {cause: length for cause, length in causes.items() if length}
 
 
 def _lengths(events: Iterable[_Event]) -> dict[str, list[int]]:

@@ -196,6 +196,13 @@ def check_sums(digest: Digest) -> None:
         assert sum(one.gaps for one in account.histogram) == account.gap_count
     for gap in digest.idle.longest:
         assert sum(gap.causes_ns.values()) == gap.length_ns
+    for name, ranges in digest.nvtx.items():
+        assert ranges.detail is not None
+        assert (ranges.detail.self_ns or 0) <= ranges.union_ns, name
+    assert digest.launch is not None
+    for name, cost in digest.launch.by_api.items():
+        assert cost.api.count == cost.queue_delay.count == cost.latency.count > 0, name
+        assert (cost.queue_delay.p50_ns or 0) <= max(cost.latency.p50_ns or 0, 0), name
     kernel_ns = sum(device.sum_ns["kernel"] for device in digest.devices)
     assert digest.categories is not None
     assert sum(category.sum_ns for category in digest.categories.values()) == kernel_ns

@@ -183,9 +183,9 @@ def test_the_list_of_commands_is_whole_at_80_columns(group: tuple[str, ...], mon
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_both_sides_of_a_gap_are_told_however_long_their_names(format: str, tmp_path: Path) -> None:
-    before, after = (f"{side}_{'x' * 150}_{end}" for side, end in (("left", "1"), ("right", "2")))
+    before, after = (f"{side}_{'x' * 300}_{end}" for side, end in (("left", "1"), ("right", "2")))
     drawn = TraceBuilder().kernel(0, 10, name=before).kernel(50, 60, name=after, correlation=2)
-    drawn.api("cudaLaunchKernel", 40, 45, correlation=2).range("outer_" + "y" * 200, 5, 55).range("z" * 200, 6, 54)
+    drawn.api("cudaLaunchKernel", 40, 45, correlation=2).range("outer_" + "y" * 300, 5, 55).range("z" * 300, 6, 54)
     path = drawn.write(tmp_path / "trace.sqlite")
     out = call("summarize", "-q", "-f", format, path).out.replace("\\", "")
     gaps = out[out.index("Longest gaps") :].partition("Launches")[0]

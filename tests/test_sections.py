@@ -367,6 +367,25 @@ def test_a_step_of_padded_zero_has_no_padding_ratio(tmp_path: Path) -> None:
     assert [(step.padded, step.actual, step.padding_ratio) for step in steps] == [(None, 0, None), (0, 0, None)]
 
 
+def test_modes_beyond_the_limit_are_one_row(tmp_path: Path) -> None:
+    """Of 700 modes, the first 100 of two steps: 500 are kept, each with its size; 200 of one step each are one row."""
+    trace = TraceBuilder().kernel(0, 10)
+    for number in (*range(700), *range(100)):
+        trace.mark(f"CG_DISPATCH:actual=3:mode=m{number:03}:padded=4", 100)
+    digest = digest_of(trace, tmp_path)
+    assert digest.dispatch_steps is not None
+    whole = [step for step in digest.dispatch_steps if step.padded is None]
+    assert [step.mode for step in whole] == ["(other)", *(f"m{number:03}" for number in range(500))]
+    assert [step.steps for step in whole] == [200, *[2] * 100, *[1] * 400]
+    assert (whole[0].actual, whole[0].padding_ratio) == (600, 0.25)
+    assert [step.mode for step in digest.dispatch_steps if step.padded == 4] == [step.mode for step in whole[1:]]
+    (said,) = [warn.message for warn in digest.warnings if warn.code == "dispatch-capped"]
+    assert said.startswith("399 rows of dispatch steps left out")
+    disagree = [warn.message for warn in digest.warnings if warn.code == "dispatch-disagrees"]
+    assert len(disagree) == 21
+    assert disagree[-1].startswith("480 further modes")
+
+
 def test_another_prefix_and_commas(tmp_path: Path) -> None:
     trace = TraceBuilder().mark("STEP, mode = PIECEWISE, padded=16, actual=12, lora=-1", 0).mark("CG_DISPATCH", 5)
     steps = digest_of(trace, tmp_path, dispatch_prefix="STEP").dispatch_steps
@@ -594,7 +613,7 @@ def test_without_gpu_activity_busy_and_idle_are_unknown_and_not_zero(tmp_path: P
     assert digest.steps.wall.total_ns == 30
     assert (digest.steps.idle, digest.steps.exposed_communication) == (None, None)
     assert (digest.steps.busy_ratio.p50, digest.steps.busy_ratio.min) == (None, None)
-    for step in (digest.steps.first, *digest.steps.slowest):
+    for step in (*digest.steps.warmup, *digest.steps.slowest):
         assert step is not None
         assert (step.gpu_busy_ns, step.gpu_idle_ns, step.busy_ratio) == (None, None, None)
     detail = digest.nvtx["step"].detail

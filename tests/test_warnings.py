@@ -24,6 +24,13 @@ def graph_launch(trace: TraceBuilder, process: int = 1) -> TraceBuilder:
     return trace.api("cudaGraphLaunch_v10000", 10, 12, correlation=2, process=process)
 
 
+def many_sizes() -> TraceBuilder:
+    trace = launched()
+    for number in range(1_000):
+        trace.mark(f"CG_DISPATCH:actual=1:mode=NONE:padded={number}", 100 + number)
+    return trace
+
+
 DESERVED = {
     "truncated-capture": launched().diagnostic("Not all CUDA events might have been collected."),
     "collector-report": launched().diagnostic("CUPTI: ActivityFlushAll failed", severity=3),
@@ -40,6 +47,7 @@ DESERVED = {
     "skipped-intervals": launched().kernel(20, 20),
     "unattributed-kernels": launched().kernel(20, 30, correlation=99),
     "graph-kernels-unseen": graph_launch(launched()).graph(13, 20, correlation=2),
+    "dispatch-capped": many_sizes(),
     "dispatch-disagrees": (
         launched()
         .mark("CG_DISPATCH:actual=1:mode=FULL:padded=8", -5)

@@ -10,7 +10,7 @@ from typing import Final
 from rich.cells import cell_len
 
 from nsys_digest.render.escape import one_line
-from nsys_digest.render.wrap import NAME_CELLS, shortened, wrapped
+from nsys_digest.render.wrap import shortened, wrapped
 from nsys_digest.report.blocks import Block, Column
 
 INDENT: Final = "  "
@@ -87,7 +87,7 @@ def _shortened(cells: Sequence[str], joint: str) -> list[str]:
         return shortened(cells)
     parts = [cell.split(joint) for cell in cells]
     names = sorted({name for part in parts for name in part})
-    short = dict(zip(names, shortened(names, NAME_CELLS // 2), strict=True))
+    short = dict(zip(names, shortened(names), strict=True))
     return [joint.join(short[name] for name in part) for part in parts]
 
 

@@ -254,12 +254,12 @@ def _processes(steps: Steps) -> Block:
             _share(of.busy_ratio.p50),
             duration(of.launched_busy.p50_ns if of.launched_busy else None),
             duration(of.exposed_communication.p50_ns if of.exposed_communication else None),
-            _causes(of.idle_causes_ns or {}),
+            _causes(of.idle_causes_ns or {}, most=1),
         )
         for of in shown
     )
-    title = "Steps of each process; busy are the devices on which it ran work"
-    head = (*numbers(*columns), Column("idle causes", "text"))
+    title = "Steps by process, each with the devices that it used"
+    head = (*numbers(*columns), Column("idle mostly", "label"))
     return Block(title, head, rows, more(len(steps.processes) - len(shown)))
 
 
@@ -286,9 +286,9 @@ def _how_many(steps: Steps) -> str:
     return f"{steps.count:,}: {apart} set apart, the figures are of the other {steps.wall.count:,}"
 
 
-def _causes(causes_ns: Mapping[str, int]) -> str:
-    most = sorted(causes_ns.items(), key=lambda item: -item[1])
-    return ", ".join(f"{cause} {duration(ns)}" for cause, ns in most) or MISSING
+def _causes(causes_ns: Mapping[str, int], most: int | None = None) -> str:
+    ranked = sorted(causes_ns.items(), key=lambda item: -item[1])[:most]
+    return ", ".join(f"{cause} {duration(ns)}" for cause, ns in ranked) or MISSING
 
 
 def _share(ratio: float | None) -> str:

@@ -9,7 +9,7 @@ DigestError
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
-├── CategoriesInvalid         categories-invalid       2  a file of kernel rules makes no sense
+├── CategoriesInvalid         categories-invalid       2  a file of kernel categories makes no sense
 ├── CapturesMismatch       captures-mismatch     4  two captures differ in what changes figures by itself
 ├── PolicyInvalid        policy-invalid      2  a policy makes no sense
 ├── FigureMissing        figure-missing      4  a figure that a policy asks for is not in a digest, or null
@@ -90,7 +90,7 @@ class UsageInvalid(DigestError):
 
 
 class CategoriesInvalid(DigestError):
-    """A file of kernel rules cannot be read, or holds a rule that makes no sense."""
+    """A file of kernel categories cannot be read, or holds an entry that makes no sense."""
 
     code = "categories-invalid"
     exit_status = 2

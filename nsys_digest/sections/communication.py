@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals, subtract
-from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, Rule
+from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, CategoryPattern
 from nsys_digest.model.section_types import Communication, KindTotal
 from nsys_digest.sections.categories import Classified
 from nsys_digest.trace.columns import Bools
@@ -15,7 +15,7 @@ from nsys_digest.trace.columns import Bools
 
 def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communication, ...]:
     """Return collectives against all other kernels on each device with kernels; ``devices`` are the CUDA ordinals."""
-    kinds, kind = kernels.by_name([_kind(rule) for rule in kernels.rules])
+    kinds, kind = kernels.by_name([_kind(found) for found in kernels.patterns])
     operations = kernels.operations
     found = []
     for index, ordinal in enumerate(devices):
@@ -43,12 +43,12 @@ def exposed(kernels: Classified, devices: int) -> list[Intervals]:
 
 def _collectives(kernels: Classified, own: Bools) -> tuple[Intervals, Intervals]:
     """Return the union of the collectives among a device's kernels, and the part in which no other kernel ran."""
-    of_label = np.array([bool(_kind(rule)) for rule in kernels.rules], bool)
+    of_label = np.array([bool(_kind(found)) for found in kernels.patterns], bool)
     collective = own.copy()
     collective[own] = of_label[kernels.operations.label[own]]
     total = kernels.union(collective)
     return total, subtract(total, kernels.union(own & ~collective))
 
 
-def _kind(rule: Rule | None) -> str:
-    return (rule.kind or OTHER) if rule is not None and rule.category == COMMUNICATION else ""
+def _kind(pattern: CategoryPattern | None) -> str:
+    return (pattern.kind or OTHER) if pattern is not None and pattern.category == COMMUNICATION else ""

@@ -171,7 +171,13 @@ def test_fixtures(trace: Path) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_random_traces(version: str, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if reader == "stdlib":  # and however few gaps, calls and operations are looked at together
-        for name, size in {"idle._SLICE": 3, "launched._SLICE": 4, "launched._LONG": 1, "durations._SLICE": 2}.items():
+        for name, size in {
+            "idle._SLICE": 3,
+            "launched._SLICE": 4,
+            "launched._LONG": 1,
+            "launched._TOGETHER": 1,
+            "durations._SLICE": 2,
+        }.items():
             monkeypatch.setattr(f"nsys_digest.sections.{name}", size)
         monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", 2)
         monkeypatch.setattr("nsys_digest.algorithms.lines._ROWS", 2)

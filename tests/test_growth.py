@@ -17,6 +17,7 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import summarize
+from nsys_digest.algorithms.intervals import union_lengths
 
 Draw = Callable[[int], TraceBuilder]
 
@@ -116,3 +117,29 @@ def test_one_more_costs_a_few_calls(draw: Draw, most: int, tmp_path: Path) -> No
         summarize(path)  # what is imported and compiled on first use is done
         counts.append(calls_in(lambda path=path: summarize(path, threads=1)))
     assert (counts[1] - counts[0]) / 1_500 <= most
+
+
+def test_work_launched_from_ranges_that_never_end_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of 200 open ranges has launched all that was launched since it began: 200 + 199 + … pieces of work."""
+    trace = TraceBuilder()
+    for number in range(200):
+        at = 100 * number
+        trace.range(f"request {number}", at, None)
+        trace.api("cudaLaunchKernel_v7000", at + 10, at + 20, correlation=number + 1)
+        trace.kernel(at + 30, at + 90, correlation=number + 1)
+    path = trace.write(tmp_path / "trace.sqlite")
+    looked_at = []
+
+    def counting(*columns: Any) -> Any:
+        looked_at.append(columns[2].size)
+        return union_lengths(*columns)
+
+    monkeypatch.setattr("nsys_digest.sections.launched.union_lengths", counting)
+    nvtx = summarize(path).nvtx
+    for number in range(200):
+        detail = nvtx[f"request {number}"].detail
+        assert detail is not None
+        assert detail.launched_busy_ns == 60 * (200 - number)
+    assert sum(looked_at) <= 200

@@ -15,6 +15,7 @@ from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 _SLICE = 1 << 18
 _LONG = 1 << 8
+_TOGETHER = 1 << 5
 NEVER = np.iinfo(np.int64).max
 
 
@@ -110,11 +111,18 @@ class LaunchedWork:
         The stretches of a group must not share a call. Groups are taken together up to a quarter of a million
         operations at once, so that memory stays bounded but by the largest group.
         """
+        lengths = np.zeros(groups, np.int64)
+        ended = _ending_together(after, group)
+        for chosen in ended:
+            lengths[group[chosen]] = self._suffix_lengths(first[chosen], int(after[chosen[0]]))
+        if ended:
+            rest = np.ones(group.size, bool)
+            rest[np.concatenate(ended)] = False
+            first, after, group = first[rest], after[rest], group[rest]
         order = np.argsort(group, kind="stable")
         group, low = group[order], self._edges[first[order]]
         sizes = self._edges[after[order]] - low
         del order
-        lengths = np.zeros(groups, np.int64)
         reached = np.cumsum(sizes, dtype=np.int64)
         at = 0
         while at < group.size:
@@ -126,6 +134,23 @@ class LaunchedWork:
             lengths += self._union_lengths(low[part], sizes[part], group[part], groups)
             at = until
         return lengths
+
+    def _suffix_lengths(self, first: Ints, after: int) -> Int64s:
+        """Return the union of the operations of stretches that all end with the same call, at once.
+
+        Time is cut wherever an operation begins or ends; a piece is in the union of a stretch where the last operation
+        over it, in order of launch, is not before the stretch.
+        """
+        low = int(self._edges[first].min())
+        work = self._order[low : int(self._edges[after])]
+        start_ns, end_ns = self._operations.start_ns[work], self._operations.end_ns[work]
+        real = np.flatnonzero(end_ns > start_ns)
+        times = np.unique(np.concatenate((start_ns[real], end_ns[real])))
+        last = _last_over(np.searchsorted(times, start_ns[real]), np.searchsorted(times, end_ns[real]), times.size)
+        lengths = np.zeros(work.size + 1, np.int64)
+        covered = np.flatnonzero(last >= 0)
+        np.add.at(lengths, real[last[covered]], np.diff(times, append=times[-1:])[covered])
+        return np.cumsum(lengths[::-1])[::-1][self._edges[first] - low]
 
     def _in_order(self, low: Ints, sizes: Ints) -> Int64s:
         """Return the operations of stretches that share none, in order of start, by which operations are numbered."""
@@ -150,6 +175,35 @@ class LaunchedWork:
             by_group = np.lexsort((operation, of))
             operation, of = operation[by_group], of[by_group]
         return union_lengths(self._operations.start_ns, self._operations.end_ns, of, groups, operation)
+
+
+def _ending_together(after: Ints, group: Ints) -> list[Int64s]:
+    """Return stretches that end with the same call, many together, and of which each is the only one of its group.
+
+    So end those of ranges that are never ended: looked at one by one they cost the square of their number.
+    """
+    only = np.flatnonzero(np.bincount(group)[group] == 1) if group.size else np.zeros(0, np.int64)
+    only = only[np.argsort(after[only], kind="stable")]
+    borders = np.flatnonzero(np.diff(after[only])) + 1
+    return [chosen for chosen in np.split(only, borders) if chosen.size >= _TOGETHER]
+
+
+def _last_over(begin: Int64s, end: Int64s, size: int) -> Int64s:
+    """Return for each of ``size`` places the last of the intervals ``[begin, end)`` of places over it, -1 for none.
+
+    An interval is two stretches of a power of two, which may overlap; from the longest down, each is halved.
+    """
+    power = np.frexp((end - begin).astype(np.float64))[1] - 1
+    last = np.full(size, -1, np.int64)
+    for level in range(int(power.max(initial=-1)), -1, -1):
+        half = 1 << level
+        if level < int(power.max()):
+            right = last[:-half].copy()
+            np.maximum(last[half:], right, out=last[half:])
+        own = np.flatnonzero(power == level)
+        np.maximum.at(last, begin[own], own)
+        np.maximum.at(last, end[own] - half, own)
+    return last
 
 
 def _consecutive(low: Ints, sizes: Ints) -> Int64s:

@@ -154,8 +154,8 @@ def test_launches(trace: Path, digests: dict[Path, Digest]) -> None:
 
     Differences: it has no row for CUDA graphs traced as a whole. Traced node by node it counts each kernel of a graph
     with the whole launch call, where a graph launch is one launch here. Its Q is over kernels that began after their
-    call had returned; `queue_delay` has a 0 for each of the others too. Its T ends with the kernel, or with the call where that ends later; less
-    the kernel's own time it is our latency only where each kernel began after its call.
+    call had returned; `queue_delay` has a 0 for each of the others too. Its T ends with the kernel, or with the call
+    where that ends later; less the kernel's own time it is our latency only where each kernel began after its call.
     """
     launch = digests[trace].launch
     assert launch is not None

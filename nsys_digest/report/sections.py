@@ -189,7 +189,7 @@ def _dispatch(digest: Digest, top: int) -> Block:
             "all" if step.padded is None else f"{step.padded:,}",
             f"{step.steps:,}",
             MISSING if step.actual is None else f"{step.actual:,}",
-            MISSING if step.padding_ratio is None else f"{100 * step.padding_ratio:.1f} %",
+            percent(step.padding_ratio),
             duration(step.wall.p50_ns),
             duration(step.wall.p99_ns),
             duration(step.gpu_overlap_ns),
@@ -224,7 +224,7 @@ def _steps(steps: Steps) -> Iterator[Block]:
     if steps.wall.count and steps.idle is not None:
         rows += [
             ("idle p50, p95, max", _three(steps.idle)),
-            ("busy p50, min", ", ".join(map(_share, (steps.busy_ratio.p50, steps.busy_ratio.min)))),
+            ("busy p50, min", ", ".join(map(percent, (steps.busy_ratio.p50, steps.busy_ratio.min)))),
         ]
         if steps.launched_busy is not None:
             rows.append(("launched work p50, p95, max", _three(steps.launched_busy)))
@@ -251,7 +251,7 @@ def _processes(steps: Steps) -> Block:
             duration(warmup.get(of.process)),
             duration(of.wall.p50_ns),
             duration(of.wall.max_ns),
-            _share(of.busy_ratio.p50),
+            percent(of.busy_ratio.p50),
             duration(of.launched_busy.p50_ns if of.launched_busy else None),
             duration(of.exposed_communication.p50_ns if of.exposed_communication else None),
             _causes(of.idle_causes_ns or {}, most=1),
@@ -289,10 +289,6 @@ def _how_many(steps: Steps) -> str:
 def _causes(causes_ns: Mapping[str, int], most: int | None = None) -> str:
     ranked = sorted(causes_ns.items(), key=lambda item: -item[1])[:most]
     return ", ".join(f"{cause} {duration(ns)}" for cause, ns in ranked) or MISSING
-
-
-def _share(ratio: float | None) -> str:
-    return MISSING if ratio is None else f"{100 * ratio:.1f} %"
 
 
 def _number(value: int | None) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.intervals import Int64s, exact_sum
 from nsys_digest.model.section_types import Durations
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
@@ -16,6 +17,7 @@ from nsys_digest.trace.link import Calls, Operations
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 _KEY_LIMIT = 2**62
+_INT64_MAX = 2**63 - 1
 _SLICE = 1 << 18
 
 
@@ -46,7 +48,12 @@ def _of_sorted(values: Int64s, edges: Int64s) -> list[Durations]:
         position = low + np.maximum(-(-percent * counts // 100) - 1, 0)
         columns.append(values[np.minimum(position, max(values.size - 1, 0))] if values.size else counts)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [Durations(*row) if row[0] else _NO_DURATIONS for row in rows]
+    found = [Durations(*row) if row[0] else _NO_DURATIONS for row in rows]
+    largest = np.maximum(-(columns[2] + 1), columns[-1])
+    # the sum of latencies may leave int64 where times are odd, unlike that of lengths
+    for odd in filled[largest[filled] > _INT64_MAX // counts[filled] - 1].tolist():
+        found[odd] = replace(found[odd], total_ns=exact_sum(values[edges[odd] : edges[odd + 1]]))
+    return found
 
 
 _NO_DURATIONS = Durations(0, 0, None, None, None, None, None)

@@ -20,6 +20,7 @@ CODES: Final[Mapping[str, str]] = {
     "skipped-intervals": "zero-length or reversed intervals count for no time",
     "unattributed-kernels": "kernels without a launch call: the sections that explain cannot place them",
     "graph-kernels-unseen": "CUDA graphs were traced as a whole: sections about kernels do not see inside them",
+    "dispatch-capped": "there are more modes and sizes of dispatch marks than are listed",
     "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",
     "newer-schema": "the export is newer than what this version was checked against",
     "reduced-schema": "the export lacks columns that nsys always writes",

@@ -46,6 +46,8 @@ class AccountLimits:
     """Where dispatch marks and graph launches disagree."""
     checks: tuple[Warn, ...] | None = None
     """What was found wrong with whole events; None where they were not looked at one by one."""
+    dispatch_left_out: int = 0
+    """Rows of dispatch steps that are left out."""
 
 
 def warnings(
@@ -257,5 +259,11 @@ def _account(limits: AccountLimits) -> Iterator[Warn]:
             "--cuda-graph-trace=node to see it, at a cost in time",
         )
     yield from limits.checks or ()
+    if limits.dispatch_left_out:
+        yield Warn(
+            "dispatch-capped",
+            f"{counted(limits.dispatch_left_out, 'row')} of dispatch steps left out: of more than 1,000 modes and "
+            f"sizes those with most steps are kept, and the steps of all other modes are one row named {OTHER_NAMES}",
+        )
     for line in limits.disagreements:
         yield Warn("dispatch-disagrees", f"{line}; a step is taken to end at the next mark of the same thread")

@@ -694,6 +694,8 @@ class TraceBuilder:
         path.unlink(missing_ok=True)
         rows = self._all_rows()
         with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA synchronous = OFF")  # what a crash would lose is drawn again
+            connection.execute("PRAGMA journal_mode = OFF")
             for table in tables_of(self.version):
                 events = rows.get(table, [])
                 wanted = bool(events) or table in _ALWAYS_WRITTEN or not self.lazy

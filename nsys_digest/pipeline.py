@@ -75,7 +75,7 @@ def summarize(
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
-        UsageInvalid: an argument is out of range. CategoriesInvalid: the rules are wrong.
+        UsageInvalid: an argument is out of range. CategoriesInvalid: the categories file is wrong.
         MissingData: no range has the name of the step.
 
     """
@@ -216,11 +216,11 @@ def inspect(trace: str | os.PathLike[str]) -> Inspection:
 def classify(
     trace: str | os.PathLike[str], *, categories: str | os.PathLike[str] | None = None, reader: Reader = "auto"
 ) -> CategoryUse:
-    """Say which rule takes which kernel of a trace, and which kernels no rule takes.
+    """Say which category each kernel of a trace is in, by which pattern, and which kernels no pattern takes.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
-        CategoriesInvalid: the rules are wrong.
+        CategoriesInvalid: the categories file is wrong.
 
     """
     path = Path(trace)
@@ -231,11 +231,11 @@ def classify(
         return _classify(path, ordered, "stdlib")
 
 
-def _classify(path: Path, rules: KernelCategories, reader: Reader) -> CategoryUse:
+def _classify(path: Path, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
     with _opened(path, reader) as source:
         gpu = scan_kernels(source, threads=default_threads(path.stat().st_size))
         strings = source.strings(STRINGS, {*gpu.kernel_names.values, *gpu.full_names.values})
-        return category_use(path.name, gpu, strings, rules)
+        return category_use(path.name, gpu, strings, kernel_categories)
 
 
 def json_schema(of: str = "digest") -> dict[str, Any]:

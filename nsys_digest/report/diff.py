@@ -38,7 +38,7 @@ _LAYOUTS = {
     "kernels": _Layout("Kernels", _COUNT),
     "categories": _Layout("Kernel time by category", _COUNT),
     "memory": _Layout("Copies and sets", (("bytes", "bytes"),)),
-    "communication": _Layout("Communication not hidden by compute, by device", (("total_ns", "in all"),)),
+    "communication": _Layout("Communication not hidden by compute, by device", (("union_ns", "in all"),)),
     "communication_kinds": _Layout("Communication by kind", _COUNT, by_device=True),
     "dispatch": _Layout("Dispatch marks, count"),
     "dispatch_steps": _Layout("Dispatch steps by mode and padded size, wall time", (("steps", "steps"),)),

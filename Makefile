@@ -47,8 +47,9 @@ bench: $(VENV)/.dev ## the benchmark, some minutes; BENCH='--sizes S,M' passes o
 bench-check: $(VENV)/.dev ## every way to the numbers once, only to see that they are the same
 	$(python) -m tests.bench.run --check-only
 
-fuzz: $(VENV)/.dev ## random input until something breaks or Ctrl-C
-	$(python) -m tests.fuzz all
+fuzz: $(VENV)/.dev ## damaged input at random, until something breaks or Ctrl-C; SEED=1 begins there
+	@seed=$${SEED:-$$(date +%s)}; \
+	while echo "seed $$seed" && $(python) -m tests.fuzz all --seconds 60 --seed $$seed; do seed=$$((seed + 1)); done; exit 1
 
 # Each is done anew when the packages that it needs may have changed.
 $(VENV)/.package: pyproject.toml | $(python)

@@ -16,7 +16,8 @@ import typer
 from nsys_digest import __version__
 from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
-from nsys_digest.errors import DigestError
+from nsys_digest.cli.scarce import shortage
+from nsys_digest.errors import DigestError, OutOfResources
 
 _INTERRUPTED = 130
 
@@ -79,7 +80,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         output.abandon_stdout()  # the reader has all it wanted, as in `| head`
         return 0
+    except (MemoryError, RuntimeError, ImportError, SystemError) as error:
+        line = shortage(error)
+        if line is None:
+            raise
+        return _fail(line, OutOfResources.code, OutOfResources.exit_status)
     except OSError as error:  # --help into a full disk; whatever else fails names its own file
+        line = shortage(error)
+        if line is not None:
+            return _fail(line, OutOfResources.code, OutOfResources.exit_status)
         output.abandon_stdout()
         where = error.filename or "standard output"
         reason = error.strerror or error

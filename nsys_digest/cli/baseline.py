@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -11,7 +12,8 @@ import typer
 
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
 from nsys_digest.cli.output import check_output, chosen_format, note, write, write_report
-from nsys_digest.cli.runs import read_side
+from nsys_digest.cli.runs import read_side, warn_of_damaged
+from nsys_digest.units import counted
 
 if TYPE_CHECKING:
     from nsys_digest.gate.baselines import Listing
@@ -47,8 +49,8 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories), commit or _commit())
-    write("\n".join(map(str, saved)), None)
+    saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories).side, commit or _commit())
+    _list_paths(saved)
 
 
 @app.command("update")
@@ -68,11 +70,11 @@ def update(
     from nsys_digest.gate.baselines import Store
 
     saved, dropped = Store(store).update(
-        name, read_side(runs, steps=steps, categories=categories), commit or _commit(), keep
+        name, read_side(runs, steps=steps, categories=categories).side, commit or _commit(), keep
     )
-    write("\n".join(map(str, saved)), None)
+    _list_paths(saved)
     if dropped:
-        note(f"{len(dropped)} earlier {'run' if len(dropped) == 1 else 'runs'} of {name} dropped")
+        note(f"note: {counted(len(dropped), 'earlier run')} of {name} dropped [baseline-dropped]")
 
 
 @app.command("list")
@@ -90,7 +92,7 @@ def list_entries(
     folder = Store(store)
     check_output(output, folder.folder)
     listing = folder.entries(name)
-    _tell(listing.damaged)
+    warn_of_damaged(listing.damaged)
     from nsys_digest.report.baseline import listing_report
 
     write_report(
@@ -118,7 +120,7 @@ def show(
     picked = folder.pick(baseline if baseline.startswith("@") else f"@{baseline}")
     for entry in picked.entries:
         check_output(output, entry.path)
-    _tell(picked.damaged)
+    warn_of_damaged(picked.damaged)
     from nsys_digest.report.digest import digest_report
 
     digest = picked.runs[-1].digest
@@ -129,9 +131,11 @@ def _commit() -> str | None:
     return os.environ.get("GITHUB_SHA") or os.environ.get("CI_COMMIT_SHA") or None
 
 
-def _tell(damaged: tuple[str, ...]) -> None:
-    for text in damaged:
-        note(f"warning: {text} [digest-invalid]")
+def _list_paths(paths: Sequence[Path]) -> None:
+    """Write a path a line; one that would act on a terminal or a log is escaped."""
+    from nsys_digest.render.escape import one_line
+
+    write("\n".join(one_line(str(path)) for path in paths), None)
 
 
 def _document(listing: Listing, *, compact: bool) -> str:

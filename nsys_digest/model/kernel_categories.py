@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 import warnings
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
+from nsys_digest.files import read_text_file
+from nsys_digest.model.base_types import CategoriesFile
+from nsys_digest.model.toml_text import MOST_BYTES, parse_toml
 
 COMMUNICATION = "communication"
 OTHER = "other"
@@ -55,7 +59,9 @@ class CategoryPattern:
 class KernelCategories:
     """Patterns in order: the first one that is found in a name wins."""
 
-    def __init__(self, patterns: Iterable[CategoryPattern]) -> None:
+    def __init__(self, patterns: Iterable[CategoryPattern], file: CategoriesFile | None = None) -> None:
+        """Take the patterns, and what is to be said of the file that they are from."""
+        self.file = file
         self._patterns = tuple(patterns)
         self._searches = tuple((re.compile(entry.pattern).search, entry) for entry in self._patterns)
         self._known: dict[str, CategoryPattern | None] = {}
@@ -82,7 +88,7 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if path is None:
         return KernelCategories.shipped()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_text_file(path, MOST_BYTES)
     except OSError as error:
         raise CategoriesInvalid(
             f"cannot read the kernel categories {path}: {error.strerror}; check the path and permissions"
@@ -90,8 +96,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     except UnicodeDecodeError:
         raise CategoriesInvalid(f"{path} is not UTF-8 text; save it as a TOML file in UTF-8") from None
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = parse_toml(text)
+    except ValueError as error:
         what = " ".join(str(error).split())
         raise CategoriesInvalid(
             f"{path} is not valid TOML: {what}; patterns are best written in single quotes: pattern = 'gemm'"
@@ -101,7 +107,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if not isinstance(extends, bool):
         raise CategoriesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped ones")
     own = _read_patterns(document, path.name, str(path))
-    return KernelCategories((*own, *_shipped()) if extends else own)
+    file = CategoriesFile(path.name, hashlib.sha256(text.encode()).hexdigest())
+    return KernelCategories((*own, *_shipped()) if extends else own, file)
 
 
 @cache

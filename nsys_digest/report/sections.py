@@ -188,7 +188,7 @@ def _dispatch(digest: Digest, top: int) -> Block:
             "all" if step.padded is None else f"{step.padded:,}",
             f"{step.steps:,}",
             MISSING if step.actual is None else f"{step.actual:,}",
-            MISSING if step.padding_ratio is None else f"{100 * step.padding_ratio:.1f} %",
+            percent(step.padding_ratio),
             duration(step.wall.p50_ns),
             duration(step.wall.p99_ns),
             duration(step.gpu_overlap_ns),
@@ -223,7 +223,7 @@ def _steps(steps: Steps) -> Iterator[Block]:
     if steps.wall.count and steps.idle is not None:
         rows += [
             ("idle p50, p95, max", _three(steps.idle)),
-            ("busy p50, min", ", ".join(MISSING if value is None else f"{100 * value:.1f} %" for value in busy)),
+            ("busy p50, min", ", ".join(map(percent, busy))),
         ]
         if steps.exposed_communication is not None:
             exposed = steps.exposed_communication

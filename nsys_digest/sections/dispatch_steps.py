@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals
+from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, exact_sum
 from nsys_digest.model.section_types import DispatchStep
 from nsys_digest.sections.durations import tails
 from nsys_digest.sections.launched import LaunchedWork
@@ -18,6 +19,10 @@ from nsys_digest.trace.link import Events
 _NO_GRAPH = frozenset({"none", "eager", "no", "off", "false", "0"})
 
 
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+"""What fits in int64; a longer number is text, as nothing reckons with it."""
+
+
 def fields_of(text: str) -> dict[str, int | str]:
     """Read the ``key=value`` fields of a mark, which colons or commas set apart; whole numbers become integers."""
     found: dict[str, int | str] = {}
@@ -25,7 +30,7 @@ def fields_of(text: str) -> dict[str, int | str]:
         key, equals, value = part.partition("=")
         if equals and key.strip():
             value = value.strip()
-            found[key.strip()] = int(value) if value.isascii() and value.removeprefix("-").isdigit() else value
+            found[key.strip()] = int(value) if _WHOLE.fullmatch(value) else value
     return found
 
 
@@ -104,7 +109,7 @@ def _group(
         actual=actual,
         padding_ratio=(sizes - actual) / sizes if actual is not None and sizes and 0 <= actual <= sizes else None,
         wall=tails(times.wall_ns[timed]),
-        gpu_overlap_ns=None if times.gpu_overlap_ns is None else int(times.gpu_overlap_ns[timed].sum()),
+        gpu_overlap_ns=None if times.gpu_overlap_ns is None else exact_sum(times.gpu_overlap_ns[timed]),
         launched_busy_ns=None if times.launched_busy_ns is None else int(times.launched_busy_ns[timed].sum()),
         graph_launch_count=int(times.graph_launches[timed].sum()),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.intervals import Int64s, exact_sum
 from nsys_digest.model.section_types import Durations
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
@@ -17,6 +17,7 @@ from nsys_digest.trace.link import Calls, Operations
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 _KEY_LIMIT = 2**62
+_INT64_MAX = 2**63 - 1
 _SLICE = 1 << 18
 
 
@@ -38,13 +39,20 @@ def tails(lengths_ns: Int64s) -> Durations:
 def _of_sorted(values: Int64s) -> Durations:
     return Durations(
         count=values.size,
-        total_ns=int(values.sum()),
+        total_ns=_sum_of_sorted(values),
         min_ns=sorted_percentile(values, 0),
         p50_ns=sorted_percentile(values, 50),
         p95_ns=sorted_percentile(values, 95),
         p99_ns=sorted_percentile(values, 99),
         max_ns=sorted_percentile(values, 100),
     )
+
+
+def _sum_of_sorted(values: Int64s) -> int:
+    """Return the sum; that of latencies may leave int64 where times are odd, unlike that of lengths."""
+    if values.size and max(-int(values[0]), int(values[-1])) > _INT64_MAX // values.size:
+        return exact_sum(values)
+    return int(values.sum())
 
 
 def tails_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: int) -> list[Durations]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import Intervals
 from nsys_digest.errors import MissingData
 from nsys_digest.model.kernel_categories import KernelCategories
@@ -75,10 +75,11 @@ def account(
     events = link(scanned.gpu, scanned.api, scanned.nvtx, calls, gpu.device_of_place)
     ordinals = [device.device for device in gpu.devices]
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
-    with ThreadPoolExecutor(1) as pool:  # the two take about as long, with Python's lock mostly free
-        others = pool.submit(_by_time, events, scanned, strings, ordinals, range_names, options)
-        launched = _launched(events, scanned, gpu, range_names, idle_ns, wanted)
-        made, bare = others.result()
+    # The two take about as long, with Python's lock mostly free.
+    (made, bare), launched = both(
+        lambda: _by_time(events, scanned, strings, ordinals, range_names, options),
+        lambda: _launched(events, scanned, gpu, range_names, idle_ns, wanted),
+    )
     made |= launched.sections
     if options.step is not None:
         made["steps"] = _steps(events, options.step, range_names, gpu, bare)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
+from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, CallClass, call_class, call_name
 from nsys_digest.trace.collect.api import ApiCollector
@@ -124,10 +124,10 @@ def link(
     ``ordered`` is what ``order_calls`` gave, ``devices`` the device of each place of the GPU collector.
     """
     calls, correlation = ordered
-    with ThreadPoolExecutor(1) as pool:
-        others = pool.submit(_ranges_and_marks, nvtx, calls.threads)
-        operations = _operations(gpu, devices, api, calls, correlation)
-        ranges, marks = others.result()
+    (ranges, marks), operations = both(
+        lambda: _ranges_and_marks(nvtx, calls.threads),
+        lambda: _operations(gpu, devices, api, calls, correlation),
+    )
     return Events(operations, calls, ranges, marks)
 
 

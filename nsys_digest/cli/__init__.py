@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -94,10 +95,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{where}: failed ({reason}); make room, or choose another place", "output-failed", 1)
 
 
+_built = cache(typer.main.get_command)
+"""What Click runs, made once, however often `main` is called: making it takes longer than most digests."""
+
+
 def _run(arguments: list[str]) -> int:
     if "_NSYS_DIGEST_COMPLETE" in os.environ:  # a shell asks what could come next
         app(arguments, prog_name="nsys-digest")
-    command = typer.main.get_command(app)
+    command = _built(app)
     # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
     try:
         with command.make_context("nsys-digest", arguments) as context:

@@ -125,9 +125,6 @@ EDITS: dict[str, Callable[[sqlite3.Connection, str], object]] = {
     ],
     "a row id of its own name": lambda db, t: rebuild(db, t, behind=", k INTEGER PRIMARY KEY"),
     "no row ids": lambda db, t: rebuild(db, t, behind=", k INTEGER PRIMARY KEY", end="WITHOUT  rowid"),
-    "views": lambda db, t: db.executescript(
-        f"ALTER TABLE {t} RENAME TO of_{t}; CREATE VIEW {t} AS SELECT * FROM of_{t}"
-    ),
 }
 
 

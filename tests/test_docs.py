@@ -261,9 +261,9 @@ def test_every_key_of_an_inspection_is_told() -> None:
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == list(found)
 
 
-def test_every_key_of_the_document_of_rules_is_told() -> None:
+def test_every_key_of_the_document_of_categories_is_told() -> None:
     found = json.loads(nsys_digest.classify(ROOT / "fixtures" / "traces" / "serve.sqlite").to_json())
-    rows = table(section(ROOT / "docs" / "json.md", "The document of rules"))
+    rows = table(section(ROOT / "docs" / "json.md", "The document of categories"))
     keys = [*(key for key in found if key != "kernels"), *(f"kernels[].{key}" for key in found["kernels"][0])]
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == keys
 

@@ -599,6 +599,7 @@ def test_no_pattern_takes_long_on_any_name(entry: CategoryPattern) -> None:
         assert best(compiled, name) < LIMIT * unit, (entry, name[:40])
 
 
+@pytest.mark.slow
 def test_a_quadratic_pattern_would_take_long() -> None:
     name = "a" * LENGTH
     assert best(re.compile(r"\w+Q"), name) > LIMIT * best(TRIVIAL, name)

@@ -41,6 +41,7 @@ def without_a_reader(*arguments: str | Path) -> tuple[int, str]:
     return done.returncode, done.stderr.decode()
 
 
+@pytest.mark.slow
 def test_a_failed_check_says_so_without_a_reader(tmp_path: Path) -> None:
     status, err = without_a_reader(*FAILS, "--junit", tmp_path / "junit.xml", "--json", "/dev/stdout")
     assert status == 5

@@ -233,6 +233,7 @@ def test_the_assertion_raises_the_report(tmp_path: Path) -> None:
     assert "Worse than allowed" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_fixture_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["nsys_digest.testing"]\n', encoding="utf-8")
     (tmp_path / "test_speed.py").write_text(

@@ -27,6 +27,7 @@ from support import ROOT, Ran, call, command, environment, snapshot, the_line, u
 TRACE = ROOT / "fixtures" / "traces" / "nogpu.sqlite"
 FAKE = ROOT / "tests" / "fake_nsys.py"
 ENDS = {"out.sqlite", "out.nsys-rep"}
+pytestmark = pytest.mark.slow
 
 
 def install(folder: Path, name: str = "nsys", how: str = "") -> Path:

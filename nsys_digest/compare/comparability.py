@@ -100,9 +100,9 @@ def comparability(base: RunSet, head: RunSet, allow: Iterable[str] = ()) -> Comp
     refused = [difference for difference in found if difference.code not in allowed]
     if refused:
         reasons = ",".join(dict.fromkeys(difference.code for difference in found))
-        told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
+        said = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
         raise CapturesMismatch(
-            f"the captures are not alike: {told}; compare all the same with --allow-mismatch {reasons}"
+            f"the captures are not alike: {said}; compare all the same with --allow-mismatch {reasons}"
         )
     return Comparability(found, unknown_facts(base, head))
 
@@ -140,11 +140,11 @@ def _among(code: str, what: str, fact: _Fact, side: RunSet, name: str) -> Iterat
     first = _known(fact, side)
     if first is None:
         return
-    told = {first[1]}
+    seen = {first[1]}
     for run in side.runs:
         value = fact(run.digest)
-        if value is not None and value not in told:
-            told.add(value)
+        if value is not None and value not in seen:
+            seen.add(value)
             message = f"{what} within {name}: {first[1]} ({first[0].source}), {value} ({run.source})"
             yield Difference(code, message, first[1], value)
 

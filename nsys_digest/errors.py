@@ -19,6 +19,7 @@ DigestError
 ├── NsysMissing          nsys-missing        6  nsys, or something that it needs, is not there
 ├── RecordFailed         record-failed       6  the recorder made no trace
 ├── RecordTimedOut       record-timed-out    6  the recorded program was ended at its time limit
+├── OutOfResources       out-of-resources    1  memory, file handles or threads ran out
 └── CommandNotFound      command-not-found   127  the command to record cannot be run
 """
 
@@ -26,12 +27,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+_LINE_ENDS = {ord(end): repr(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
+
 
 class DigestError(Exception):
     """Base of every error that a caller may want to catch; ``str()`` is one line for people."""
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str) -> None:
+        """Keep the message, with line ends of paths and names that it quotes written as escapes."""
+        super().__init__(message.translate(_LINE_ENDS))
 
 
 class TraceUnreadable(DigestError):
@@ -60,6 +67,13 @@ class ValueUnreadable(DigestError):
 
     code = "value-unreadable"
     exit_status = 3
+
+
+class OutOfResources(DigestError):
+    """Memory, file handles or threads ran out; nothing is wrong with the input."""
+
+    code = "out-of-resources"
+    exit_status = 1
 
 
 class MissingData(DigestError):
@@ -172,6 +186,7 @@ ERRORS: tuple[type[DigestError], ...] = (
     NotATrace,
     TraceInUse,
     ValueUnreadable,
+    OutOfResources,
     MissingData,
     DigestInvalid,
     OutputFailed,

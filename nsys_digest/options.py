@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.labels import check_label
 from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.trace.source import Reader
 
@@ -30,6 +31,7 @@ class SummarizeKeywords(TypedDict, total=False):
     gaps: int
     categories: str | os.PathLike[str] | None
     steps: str | None
+    labels: Mapping[str, str] | None
     threads: int | None
     reader: Reader
     progress: Progress | None
@@ -52,6 +54,7 @@ class SummarizeOptions:
     gaps: int = 10
     categories: Path | None = None
     steps: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
     reader: Reader = "auto"
     progress: Progress | None = None
@@ -69,6 +72,8 @@ class SummarizeOptions:
             raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
         if self.gaps < 0:
             raise UsageInvalid(f"gaps is {self.gaps}; give 0 or more")
+        for key, value in self.labels.items():
+            check_label(key, value)
 
 
 def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
@@ -78,7 +83,7 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
         TypeError: there is no such option. UsageInvalid: one is out of range.
 
     """
-    known = [field.name for field in fields(SummarizeOptions)]
+    known = [option.name for option in fields(SummarizeOptions)]
     for name in keywords:
         if name not in known:
             near = get_close_matches(name, known, 1)
@@ -89,6 +94,8 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
         given["sections"] = _chosen(given["sections"])
     if given.get("categories") is not None:
         given["categories"] = Path(given["categories"])
+    if given.get("labels") is None:
+        given.pop("labels", None)
     return SummarizeOptions(**given)
 
 

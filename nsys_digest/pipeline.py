@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from nsys_digest import __version__
+from nsys_digest.algorithms.at_once import both
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
@@ -22,19 +23,21 @@ from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import category_use
 from nsys_digest.sections.devices import gpu_time
+from nsys_digest.sections.failed_calls import failed_calls
 from nsys_digest.sections.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
 from nsys_digest.sections.registry import AccountOptions, account
 from nsys_digest.sections.totals import api_totals, kernel_totals
-from nsys_digest.sections.warnings import AccountLimits, warnings
+from nsys_digest.sections.warnings import AccountLimits, is_incomplete, warnings
 from nsys_digest.trace.adbc import ReaderUnfitError
 from nsys_digest.trace.collect.nvtx import NvtxOptions
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import order_calls
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
-from nsys_digest.trace.nsys.tables import STRINGS, check_is_trace, missing_columns
-from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels
+from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, check_is_trace, missing_columns
+from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels, values_in_range
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
+from nsys_digest.units import utc_text
 
 
 def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:
@@ -51,6 +54,7 @@ def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords
         gaps: how many of the longest gaps ``idle`` lists, 10.
         categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
         steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
+        labels: what else to say of the run, for example its commit; kept in ``run.labels``.
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
@@ -74,6 +78,8 @@ def summarize_with(trace: Path, options: SummarizeOptions) -> Digest:
     ordered = load_kernel_categories(options.categories) if classified else KernelCategories(())
     job = _Job(
         trace,
+        os.fspath(trace),
+        dict(options.labels),
         options.top,
         NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names),
         AccountOptions(chosen, options.gaps, ordered, options.steps),
@@ -91,6 +97,8 @@ class _Job:
     """What was asked for."""
 
     path: Path
+    given_path: str
+    labels: Mapping[str, str]
     top: int
     nvtx: NvtxOptions
     account: AccountOptions
@@ -129,14 +137,20 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
     names = {*scanned.gpu.kernel_names.values, *scanned.gpu.full_names.values}
     names |= set(scanned.api.names.values if scanned.api else ())
     strings = source.strings(STRINGS, names)
-    with ThreadPoolExecutor(1) as pool:
-        calls = pool.submit(order_calls, scanned.api, strings) if job.account.needs_events else None
-        gpu = gpu_time(scanned.gpu, facts)
+    with values_in_range(source, "the GPU activity"):
+        calls, gpu = both(
+            lambda: order_calls(scanned.api, strings) if job.account.needs_events else None,
+            lambda: gpu_time(scanned.gpu, facts),
+        )
     kernels = kernel_totals(scanned.gpu, strings)
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
     ranges, idle_ns = nvtx_ranges(scanned.nvtx, gpu.busy)
-    found = None if calls is None else account(scanned, gpu, calls.result(), strings, idle_ns, job.account)
+    missing = missing_columns(source)
+    failed = failed_calls(scanned.api, strings)
+    found = None if calls is None else account(scanned, gpu, calls, strings, idle_ns, facts.session_ns, job.account)
+    limits = AccountLimits() if found is None else found.limits
+    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, limits)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
@@ -148,19 +162,22 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
         dispatch=dispatch_counts(timeline),
         dispatch_timeline=timeline,
         top_kernels=kernels[: job.top],
-        capture=capture(facts, rows, job.nvtx, job.account.sections),
-        warnings=warnings(
-            scanned,
+        capture=capture(
             facts,
-            gpu,
             rows,
-            strings,
-            missing_columns(source),
-            AccountLimits() if found is None else found.limits,
+            job.nvtx,
+            job.account.sections,
+            categories=job.account.kernel_categories.file,
+            steps=job.account.step,
+            incomplete=is_incomplete(scanned, facts, strings, warned),
         ),
+        warnings=warned,
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
         tool_version=__version__,
+        failed_calls=None if any(API_RESULT in columns for columns in missing.values()) else failed,
+        path=job.given_path,
+        run=RunFacts(utc_text(facts.recorded_at_ns), job.labels),
         **({} if found is None else found.sections),
     )
 

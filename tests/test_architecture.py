@@ -21,7 +21,7 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "files": frozenset({"errors"}),
     "algorithms": _BASE,
     "model": _BASE | {"algorithms", "files"},
-    "trace": _DIGEST,
+    "trace": _DIGEST | {"files"},
     "sections": _DIGEST | {"trace"},
     "compare": _DIGEST,
     "gate": _DIGEST | {"compare", "files"},

@@ -350,10 +350,11 @@ def test_path_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 def test_relative_path(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = digest_json(trace, folder=trace.parent)
+    expected = json.loads(digest_json(trace, folder=trace.parent))
     monkeypatch.chdir(trace.parent)
-    assert digest_json("trace.sqlite", folder=trace.parent) == expected
-    assert digest_json("./trace.sqlite", folder=trace.parent) == expected
+    for given in ("trace.sqlite", "./trace.sqlite"):
+        document = json.loads(digest_json(given, folder=trace.parent))
+        assert document == expected | {"path": "trace.sqlite"}
     assert (
         refused("none.sqlite", "trace-unreadable", folder=trace.parent) == "none.sqlite: no such file; check the path"
     )
@@ -503,18 +504,6 @@ def test_database_in_utf16(trace: Path, tmp_path: Path, encoding: str) -> None:
 def every_table(path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as connection:
         return [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-
-
-def test_views_in_place_of_tables(trace: Path) -> None:
-    expected = digest_json(trace, folder=trace.parent)
-    for table in every_table(trace):
-        execute(
-            trace,
-            f"ALTER TABLE {table} RENAME TO real_{table}",
-            f"CREATE VIEW {table} AS SELECT * FROM real_{table}",
-        )
-    assert digest_json(trace, folder=trace.parent) == expected
-    assert digest_json(trace, folder=trace.parent, options=("--threads", "2")) == expected
 
 
 def test_view_of_a_table_that_is_gone(trace: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -15,7 +16,8 @@ import typer
 from nsys_digest import __version__
 from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
-from nsys_digest.errors import DigestError
+from nsys_digest.cli.scarce import shortage
+from nsys_digest.errors import DigestError, OutOfResources
 
 _INTERRUPTED = 130
 
@@ -78,17 +80,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         output.abandon_stdout()  # the reader has all it wanted, as in `| head`
         return 0
+    except (MemoryError, RuntimeError, ImportError, SystemError) as error:
+        line = shortage(error)
+        if line is None:
+            raise
+        return _fail(line, OutOfResources.code, OutOfResources.exit_status)
     except OSError as error:  # --help into a full disk; whatever else fails names its own file
+        line = shortage(error)
+        if line is not None:
+            return _fail(line, OutOfResources.code, OutOfResources.exit_status)
         output.abandon_stdout()
         where = error.filename or "standard output"
         reason = error.strerror or error
         return _fail(f"{where}: failed ({reason}); make room, or choose another place", "output-failed", 1)
 
 
+_built = cache(typer.main.get_command)
+"""What Click runs, made once, however often `main` is called: making it takes longer than most digests."""
+
+
 def _run(arguments: list[str]) -> int:
     if "_NSYS_DIGEST_COMPLETE" in os.environ:  # a shell asks what could come next
         app(arguments, prog_name="nsys-digest")
-    command = typer.main.get_command(app)
+    command = _built(app)
     # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
     try:
         with command.make_context("nsys-digest", arguments) as context:

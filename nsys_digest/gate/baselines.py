@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import shlex
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -218,9 +219,8 @@ def _listed(folder: Path) -> list[Path]:
 
 def gpu_of(digest: Digest) -> str | None:
     """Return the GPUs that did work, by model, with how many where there are several; None without any."""
-    models = [device.name or "unknown GPU" for device in digest.devices if device.span_ns is not None]
-    counts = [(model, models.count(model)) for model in sorted(set(models))]
-    return ", ".join(model if count == 1 else f"{count} {model}" for model, count in counts) or None
+    models = Counter(device.name or "unknown GPU" for device in digest.devices if device.did_work)
+    return ", ".join(model if count == 1 else f"{count} {model}" for model, count in sorted(models.items())) or None
 
 
 def _called(entry: Entry) -> str:

@@ -51,7 +51,13 @@ _CALLS: Final = (
     ("Calls in which the host waits for the GPU", "*Synchronize*", '["5%", 2]', "up"),
     ("Launches of CUDA graphs; with fewer, more kernels are launched one by one", "*GraphLaunch*", '"10%"', "down"),
 )
-_WARNINGS: Final = ("truncated-capture", "graph-work-missing", "process-without-gpu", "no-gpu-activity")
+_WARNINGS: Final = (
+    "truncated-capture",
+    "graph-work-missing",
+    "gpu-rows-missing",
+    "process-without-gpu",
+    "no-gpu-activity",
+)
 
 
 def starter_policy(run: Run) -> str:

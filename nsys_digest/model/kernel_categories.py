@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 import warnings
@@ -14,6 +15,7 @@ from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
 from nsys_digest.files import read_text_file
+from nsys_digest.model.base_types import CategoriesFile
 from nsys_digest.model.toml_text import MOST_BYTES, parse_toml
 
 COMMUNICATION = "communication"
@@ -57,7 +59,9 @@ class CategoryPattern:
 class KernelCategories:
     """Patterns in order: the first one that is found in a name wins."""
 
-    def __init__(self, patterns: Iterable[CategoryPattern]) -> None:
+    def __init__(self, patterns: Iterable[CategoryPattern], file: CategoriesFile | None = None) -> None:
+        """Take the patterns, and what is to be said of the file that they are from."""
+        self.file = file
         self._patterns = tuple(patterns)
         self._searches = tuple((re.compile(entry.pattern).search, entry) for entry in self._patterns)
         self._known: dict[str, CategoryPattern | None] = {}
@@ -103,7 +107,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if not isinstance(extends, bool):
         raise CategoriesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped ones")
     own = _read_patterns(document, path.name, str(path))
-    return KernelCategories((*own, *_shipped()) if extends else own)
+    file = CategoriesFile(path.name, hashlib.sha256(text.encode()).hexdigest())
+    return KernelCategories((*own, *_shipped()) if extends else own, file)
 
 
 @cache

@@ -12,7 +12,7 @@ from nsys_digest.compare.threshold import Threshold
 from nsys_digest.model.base_types import Warn
 from nsys_digest.report.blocks import NAME, Block, Column, Report, numbers
 from nsys_digest.report.diff_words import lead, share, signed, term_words
-from nsys_digest.units import duration, size
+from nsys_digest.units import duration, percent, points, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def _value(name: str, value: Number | None) -> str:
     if name.endswith("_ns"):
         return duration(int(value))
     if "ratio" in name:
-        return f"{100 * value:.1f} %"
+        return percent(value)
     if name == "bytes":
         return ("-" if value < 0 else "") + size(abs(int(value)))
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
@@ -274,7 +274,7 @@ def _value(name: str, value: Number | None) -> str:
 
 def _signed(name: str, pair: Pair) -> str:
     change = pair.change
+    if "ratio" in name and change is not None:
+        return points(change)
     text = _value(name, change)
-    if "ratio" in name:
-        text = text.replace(" %", " pp")
     return f"+{text}" if change is not None and change > 0 else text

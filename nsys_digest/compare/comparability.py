@@ -108,9 +108,9 @@ def comparability(base: RunSet, head: RunSet, allow: Iterable[str] = ()) -> Comp
     refused = [difference for difference in found if difference.code not in allowed]
     if refused:
         reasons = ",".join(dict.fromkeys(difference.code for difference in found))
-        told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
+        said = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
         raise CapturesMismatch(
-            f"the captures are not alike: {told}; compare all the same with --allow-mismatch {reasons}"
+            f"the captures are not alike: {said}; compare all the same with --allow-mismatch {reasons}"
         )
     return Comparability(found, unknown_facts(base, head))
 
@@ -145,11 +145,11 @@ def _among(fact: Fact, side: RunSet, name: str) -> Iterator[Difference]:
     first = _known(fact, side)
     if first is None:
         return
-    told = {first[1]}
+    seen = {first[1]}
     for run in side.runs:
         value = fact.of(run.digest)
-        if value is not None and value not in told:
-            told.add(value)
+        if value is not None and value not in seen:
+            seen.add(value)
             own, other = fact.apart(first[1], value)
             message = f"{fact.what} within {name}: {own} ({first[0].source}), {other} ({run.source})"
             yield Difference(fact.code, message, own, other)

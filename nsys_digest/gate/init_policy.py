@@ -137,7 +137,7 @@ def _limit(value: float, unit: str) -> str:
 
 
 def _presences(document: Json) -> Iterator[str]:
-    ranges = sorted(document["nvtx"], key=lambda name: -document["nvtx"][name]["union_s"])[:_MOST]
+    ranges = sorted(filter(None, document["nvtx"]), key=lambda name: -document["nvtx"][name]["union_s"])[:_MOST]
     if ranges:
         yield "# Ranges that a run without them would not be the same program\n" + "\n".join(
             f"[[require]]\nnvtx = {_toml(_glob_free(name))}\n" for name in ranges

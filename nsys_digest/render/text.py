@@ -100,7 +100,7 @@ def _bars(bars: tuple[Bar, ...], width: int) -> Iterator[Text]:
 def _drawn(share: float, width: int) -> tuple[tuple[str, str], tuple[str, str]]:
     # Full and empty are reserved for exactly all and exactly nothing.
     cells = round(share * width)
-    cells = min(max(cells, 1), width - 1) if 0 < share < 1 else cells
+    cells = min(max(cells, 1), width - 1) if 0 < share < 1 else min(max(cells, 0), width)
     return ("█" * cells, "green"), ("░" * (width - cells), "dim")
 
 

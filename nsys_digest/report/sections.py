@@ -9,6 +9,7 @@ from nsys_digest.model.section_types import DispatchStep, Durations, Idle, Launc
 from nsys_digest.report.blocks import ARROW, NAME, SLASH, Block, Column, more, named, numbers
 from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
+_UNKNOWN_CAUSE = "of a newer version of the digest"
 _MOST_PROCESSES = 64
 _WORDS = {
     "queued": "launched, waiting to start",
@@ -53,7 +54,7 @@ def _idle(digest: Digest, top: int) -> Iterator[Block]:
                 percent(cause.sum_ns, device.idle_ns),
                 f"{cause.gaps:,}",
                 duration(cause.longest_ns),
-                f"{name}: {_WORDS[name]}",
+                f"{name}: {_WORDS.get(name, _UNKNOWN_CAUSE)}",
             )
             for device in digest.idle.devices
             for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].sum_ns)

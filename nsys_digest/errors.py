@@ -8,6 +8,7 @@ DigestError
 ├── MissingData          missing-data        4  what was asked for is not in the input
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
+├── LimitReached         limit-reached       1  memory, file handles or threads ran out
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
 ├── CategoriesInvalid         categories-invalid       2  a file of kernel rules makes no sense
 ├── CapturesMismatch       captures-mismatch     4  two captures differ in what changes figures by itself
@@ -85,6 +86,13 @@ class OutputFailed(DigestError):
     """The output could not be written; a file that was there before is still there, unchanged."""
 
     code = "output-failed"
+    exit_status = 1
+
+
+class LimitReached(DigestError):
+    """The system gave no more memory, file handles or threads."""
+
+    code = "limit-reached"
     exit_status = 1
 
 
@@ -215,6 +223,7 @@ ERRORS: tuple[type[DigestError], ...] = (
     MissingData,
     DigestInvalid,
     OutputFailed,
+    LimitReached,
     UsageInvalid,
     CategoriesInvalid,
     CapturesMismatch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -56,6 +56,7 @@ def summarize(
     threads: int | None = None,
     reader: Reader = "auto",
     progress: Progress | None = None,
+    when_read: Callable[[], None] | None = None,
 ) -> Digest:
     """Digest an nsys SQLite export. The file is opened read-only; nothing is written beside it.
 
@@ -72,6 +73,7 @@ def summarize(
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
+        when_read: called once between reading the tables and the work on what was read.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
@@ -103,6 +105,7 @@ def summarize(
         AccountOptions(chosen, gaps, ordered, steps),
         threads,
         progress,
+        when_read,
     )
     try:
         return _summarize(job, reader)
@@ -120,6 +123,7 @@ class _Job:
     account: AccountOptions
     threads: int | None
     progress: Progress | None
+    when_read: Callable[[], None] | None
 
 
 def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
@@ -146,6 +150,8 @@ def _summarize(job: _Job, reader: Reader) -> Digest:
             detail=job.account.needs_events,
             progress=job.progress,
         )
+        if job.when_read is not None:
+            job.when_read()
         return _digest(source, facts, scanned, job)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
-from nsys_digest.cli.output import check_output, chosen_format, note, write, write_report
+from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def save(
     from nsys_digest.gate.baselines import Store
 
     saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories), commit or _commit())
-    write("\n".join(map(str, saved)), None)
+    write_paths(saved)
 
 
 @app.command("update")
@@ -70,9 +70,10 @@ def update(
     saved, dropped = Store(store).update(
         name, read_side(runs, steps=steps, categories=categories), commit or _commit(), keep
     )
-    write("\n".join(map(str, saved)), None)
+    write_paths(saved)
     if dropped:
-        note(f"{len(dropped)} earlier {'run' if len(dropped) == 1 else 'runs'} of {name} dropped")
+        runs_dropped = f"{len(dropped)} earlier {'run' if len(dropped) == 1 else 'runs'}"
+        note(f"note: {dropped[0].parent}: {runs_dropped} of {name} dropped", "baseline-dropped")
 
 
 @app.command("list")
@@ -131,7 +132,7 @@ def _commit() -> str | None:
 
 def _tell(damaged: tuple[str, ...]) -> None:
     for text in damaged:
-        note(f"warning: {text} [digest-invalid]")
+        note(f"warning: {text}", "digest-invalid")
 
 
 def _document(listing: Listing, *, compact: bool) -> str:

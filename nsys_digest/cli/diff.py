@@ -95,7 +95,7 @@ def command(
     head_side = read_side(of_head, **options)
     base_side, _, notes = read_baseline(of_base, store, head_side, options)
     for text in notes:
-        note(f"note: {text}")
+        note(f"note: {text}", "fewer-runs")
     found = diff(base_side, head_side, allow_mismatch=reasons, categories=categories)
     from nsys_digest.report.diff import diff_report
 

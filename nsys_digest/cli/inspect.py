@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nsys_digest.cli.limits import limits_told
 from nsys_digest.cli.options import Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
 
@@ -17,7 +18,8 @@ def command(
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import inspect
 
-    found = inspect(trace)
+    with limits_told(str(trace)):
+        found = inspect(trace)
     from nsys_digest.report.digest import inspection_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: inspection_report(found), chosen, output)

@@ -28,8 +28,8 @@ def read_side(paths: Sequence[Path], **options: Any) -> RunSet:
     runs = []
     for path in paths:
         with progress_bar(path) as show:
-            runs.append(Run(os.fspath(path), load(path, progress=show, **options)))
-        give_back_freed_memory()
+            digest = load(path, progress=show, when_read=give_back_freed_memory, **options)
+            runs.append(Run(os.fspath(path), digest))
     return RunSet(tuple(runs))
 
 
@@ -57,7 +57,7 @@ def read_baseline(
             damaged += picked.damaged
             notes += picked.notes
             for text in picked.damaged:
-                note(f"warning: {text} [digest-invalid]")
+                note(f"warning: {text}", "digest-invalid")
         else:
             runs += read_side([Path(spelling)], **options).runs
     return RunSet(tuple(runs)), damaged, notes

@@ -30,7 +30,8 @@ DigestError
 
 from __future__ import annotations
 
-from typing import ClassVar
+import os
+from typing import ClassVar, Self
 
 
 class DigestError(Exception):
@@ -38,6 +39,10 @@ class DigestError(Exception):
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
+
+    def about(self, file: str | os.PathLike[str]) -> Self:
+        """Return this error with the file in front of its message, where that does not name the file yet."""
+        return self if os.fspath(file) in str(self) else type(self)(f"{os.fspath(file)}: {self}")
 
 
 class TraceUnreadable(DigestError):

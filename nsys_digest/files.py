@@ -21,7 +21,7 @@ def write_whole(path: Path, data: bytes) -> None:
     """
     part = path.parent / f".nsys-digest-{secrets.token_hex(8)}.part"
     try:  # before the file is there, so that no signal can come between
-        with open(part, "xb", opener=_open_private) as file:  # noqa: PTH123
+        with open(part, "xb", opener=_open_private) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

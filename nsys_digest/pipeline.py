@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from nsys_digest import __version__
-from nsys_digest.errors import UsageInvalid
+from nsys_digest.errors import DigestError, UsageInvalid
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
@@ -162,6 +162,9 @@ def _opened(path: Path, reader: Reader) -> Iterator[SqliteSource]:
     try:
         check_is_trace(source)
         yield source
+    except DigestError as error:
+        source.close()
+        raise error.about(path) from None
     except Exception:
         source.close()
         raise

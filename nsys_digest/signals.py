@@ -45,7 +45,7 @@ def ignore() -> None:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Raise :class:`SignalReceived` at these signals meanwhile, where they are not ignored and this is a main thread."""
+    """Raise :class:`SignalReceived` at these signals meanwhile, in a main thread, save where they are ignored."""
     before = {}
     with suppress(ValueError):  # of a thread that is not the main one
         for number in _WORDS:

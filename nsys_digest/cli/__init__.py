@@ -15,8 +15,8 @@ import typer
 
 from nsys_digest import __version__, signals
 from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
-from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.cli.limits import limits_told
+from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.errors import DigestError, UsageInvalid
 
 # typer takes click's classes along and has moved them more than once; this one has had the same name throughout.
@@ -104,6 +104,9 @@ def _run(arguments: list[str]) -> int:
 
 def _complete(arguments: list[str]) -> None:
     """Say what could come next, as a shell asks in environment variables; ends the program."""
+    task, _, shell = os.environ["_NSYS_DIGEST_COMPLETE"].partition("_")
+    if task not in {"complete", "source"} or shell not in {"bash", "zsh", "fish", "powershell", "pwsh"}:
+        raise UsageInvalid("_NSYS_DIGEST_COMPLETE is set, and not as a shell sets it, such as complete_bash; unset it")
     try:
         app(arguments, prog_name="nsys-digest")
     except (KeyError, ValueError, IndexError) as error:

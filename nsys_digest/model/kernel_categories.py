@@ -33,6 +33,9 @@ KINDS = (
 )
 """What a communication kernel can be; one without a kind is of kind other."""
 
+SEARCHED = 50_000
+"""Characters of a name that patterns are looked for in: all of every name that a compiler makes."""
+
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]*")
 _TOP_KEYS = ("extends", "rule")
 _RULE_KEYS = ("category", "pattern", "kind", "note")
@@ -73,7 +76,8 @@ class KernelCategories:
     def classify(self, name: str) -> Rule | None:
         """Return the first rule that knows a demangled kernel name, or None."""
         if name not in self._known:
-            self._known[name] = next((rule for search, rule in self._searches if search(name)), None)
+            start = name[:SEARCHED]
+            self._known[name] = next((rule for search, rule in self._searches if search(start)), None)
         return self._known[name]
 
 

@@ -81,7 +81,7 @@ def markdown(text: str) -> str:
 
 
 def markdown_code(text: str) -> str:
-    """Return text as a code span for a table cell, in which nothing is a link; the whole cell where none can hold it."""
+    """Return text as a code span for a table cell, in which nothing is a link; as plain text where none can hold it."""
     plain = one_line(text)
     if not plain.strip() or r"\|" in plain:  # a table takes the backslash away, also within code
         return markdown(plain)

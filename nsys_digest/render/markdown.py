@@ -12,7 +12,7 @@ def render(report: Report) -> str:
     parts = [f"## {markdown(report.title)}", *map(markdown, report.lead), _facts(report)]
     parts.extend(_block(block) for block in report.blocks)
     if report.warnings:
-        lines = (f"- **{warn.code}** {markdown(warn.message)}" for warn in report.warnings)
+        lines = (f"- **{markdown(warn.code)}** {markdown(warn.message)}" for warn in report.warnings)
         parts.append("### Warnings\n\n" + "\n".join(lines))
     if report.notes:
         parts.append(f"*{markdown(report.notes)}*")

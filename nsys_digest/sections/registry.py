@@ -23,11 +23,10 @@ from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.memory import memory
 from nsys_digest.sections.nvtx_detail import nvtx_detail
 from nsys_digest.sections.steps import steps
-from nsys_digest.sections.totals import name_of
 from nsys_digest.sections.warnings import AccountLimits
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.link import NONE, Calls, Events, link
-from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS
+from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
 from nsys_digest.trace.scan import Scanned
 
 

@@ -17,7 +17,7 @@ from nsys_digest.trace.nsys.tables import NEWEST_SCHEMA, process_of
 from nsys_digest.trace.scan import Scanned
 from nsys_digest.units import counted
 
-_TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected", re.IGNORECASE)
+_TRUNCATED = re.compile(r"not all (?P<what>.{1,200}) events might have been collected", re.IGNORECASE)
 _OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
 
 

@@ -267,7 +267,7 @@ def test_the_hint_of_a_stored_baseline(tmp_path: Path) -> None:
     found = json.loads(call(*line, "-f", "json").out)
     assert found["base"]["runs"][0]["file"] == "serve.sqlite"
     few = call("diff", "--base", "@main:7", "--head", line[-1], "--store", store)
-    assert few.err == "nsys-digest: note: @main:7 has 1 run and not 7\n"
+    assert few.err == "nsys-digest: note: @main:7 has 1 run and not 7 [fewer-runs]\n"
     the_line(call("diff", "@moon", line[-1], "--store", store), 4, "baseline-missing")
 
 

@@ -177,7 +177,9 @@ def test_warnings_and_quiet(tmp_path: Path) -> None:
     loud, quiet = call("summarize", path), call("summarize", "--quiet", path)
     warnings = json.loads(loud.out)["warnings"]
     assert [warn["code"] for warn in warnings] == ["open-ranges", "skipped-intervals"]
-    assert loud.err.splitlines() == [f"nsys-digest: warning: {path}: {warn['message']} [{warn['code']}]" for warn in warnings]
+    assert loud.err.splitlines() == [
+        f"nsys-digest: warning: {path}: {warn['message']} [{warn['code']}]" for warn in warnings
+    ]
     assert (quiet.status, quiet.err, quiet.out) == (0, "", loud.out)
 
 

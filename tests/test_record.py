@@ -147,7 +147,10 @@ def test_a_program_on_a_terminal_sees_one(bench: Bench) -> None:
 def test_the_status_of_the_program_is_passed_on_and_the_trace_kept(bench: Bench, status: int) -> None:
     ran = bench.run("-o", "out", *bench.program(f"raise SystemExit({status})"))
     assert ran.status == status
-    assert ran.err == f"nsys-digest: trace in out.sqlite (143.4 kB); the program ended with status {status} [trace-recorded]\n"
+    assert (
+        ran.err
+        == f"nsys-digest: trace in out.sqlite (143.4 kB); the program ended with status {status} [trace-recorded]\n"
+    )
     assert bench.files() == ENDS
 
 

@@ -26,7 +26,7 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&@$-]")
 _LINKED = re.compile(
     r"@(?=\w)|[#!$&](?=\d)|[%~](?=[\w\"])|(?<=[wW]{3})(?=\.)|[gG][hH]-(?=\d)|:(?=//)|:(?=[\w+-]+:)|(?<=[Mm]ailto):|(?<=xmpp):"
 )
-_ORDERED = re.compile(r"^(\d{1,9})(?=[.)])")
+_AT_START = re.compile(r"^(?:\d{1,9}(?=[.)])|(?=::))")  # of a list, or of a command to a log
 _NO_LINK = "\ufdd0"  # a noncharacter, which one_line never lets through
 _NO_LINK_ENTITY = "&#8203;"  # a space of no width
 
@@ -76,7 +76,7 @@ def markdown(text: str) -> str:
     """
     parted = _LINKED.sub(lambda found: found[0] + _NO_LINK, one_line(text))
     escaped = _MARKUP.sub(r"\\\g<0>", parted).replace(_NO_LINK, _NO_LINK_ENTITY)
-    escaped = _ORDERED.sub(r"\1\\", escaped)
+    escaped = _AT_START.sub(r"\g<0>\\", escaped)
     return f"&#32;{escaped[1:]}" if escaped[:1] in {"", " "} else escaped
 
 
@@ -91,8 +91,8 @@ def markdown_code(text: str) -> str:
 
 
 def xml(text: str) -> str:
-    """Return text whose characters XML 1.0 may hold; what writes the document escapes markup."""
-    return one_line(text)
+    """Return text whose characters XML 1.0 may hold, also for a line of its own; what writes the XML escapes markup."""
+    return whole_line(text)
 
 
 def annotation(text: str) -> str:

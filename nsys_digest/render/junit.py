@@ -49,7 +49,7 @@ def _suite(result: CheckResult, now: datetime, counts: dict[str, int]) -> ET.Ele
     )
     properties = ET.SubElement(suite, "properties")
     for name, value in _properties(result):
-        ET.SubElement(properties, "property", {"name": name, "value": xml(value)})
+        ET.SubElement(properties, "property", {"name": xml(name), "value": xml(value)})
     return suite
 
 

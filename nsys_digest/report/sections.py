@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.section_types import DispatchStep, Durations, Idle, LaunchCost, Steps
 from nsys_digest.report.blocks import NAME, Block, Column, more, named, numbers
 from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
-_WORDS = {
+_WORDS: Mapping[str, str] = {
     "queued": "launched, waiting to start",
     "launch_call": "in a launch call",
     "sync": "in a synchronise or blocking copy",
@@ -19,6 +19,7 @@ _WORDS = {
     "host": "host code, in no CUDA call",
     "unattributed": "the trace does not say",
 }
+"""The causes in words; a stored digest of a newer version may name others."""
 
 
 def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
@@ -52,7 +53,7 @@ def _idle(digest: Digest, top: int) -> Iterator[Block]:
                 percent(cause.ns, device.idle_ns),
                 f"{cause.gaps:,}",
                 duration(cause.longest_ns),
-                f"{name}: {_WORDS[name]}",
+                f"{name}: {_WORDS[name]}" if name in _WORDS else name,
             )
             for device in digest.idle.devices
             for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].ns)

@@ -86,7 +86,8 @@ def diff(
 
     Raises:
         CapturesMismatch: the captures differ in a way that is not allowed.
-        UsageInvalid: there is no such reason, or an option makes no sense. CategoriesInvalid: the rules are wrong.
+        UsageInvalid: there is no such reason, or an option makes no sense.
+        CategoriesInvalid: the categories file is wrong.
         What :func:`load` raises.
 
     """
@@ -95,7 +96,7 @@ def diff(
         _side(base, options),
         _side(head, options),
         allow_mismatch=allow_mismatch,
-        rules=lambda: load_kernel_categories(None if categories is None else Path(categories)),
+        kernel_categories=lambda: load_kernel_categories(None if categories is None else Path(categories)),
         tool_version=__version__,
     )
 

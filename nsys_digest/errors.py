@@ -10,22 +10,16 @@ DigestError
 ├── OutputFailed         output-failed       1  the output could not be written
 ├── LimitReached         limit-reached       1  memory, file handles or threads ran out
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
-├── CategoriesInvalid         categories-invalid       2  a file of kernel rules makes no sense
+├── CategoriesInvalid         categories-invalid       2  a file of kernel categories makes no sense
 ├── CapturesMismatch       captures-mismatch     4  two captures differ in what changes figures by itself
 ├── PolicyInvalid        policy-invalid      2  a policy makes no sense
 ├── FigureMissing        figure-missing      4  a figure that a policy asks for is not in a digest, or null
 ├── BaselineMissing      baseline-missing    4  there is no such baseline in the store
 ├── CheckFailed          check-failed        5  a check failed
-├── LogInvalid           log-invalid         3  a log of phases cannot be read, or is no such log
-├── CheckpointInvalid    checkpoint-invalid  3  a folder is no whole checkpoint of a model
-├── PhasesDisagree       phases-disagree     5  the times of a log and of its trace do not agree
 ├── NsysMissing          nsys-missing        6  nsys, or something that it needs, is not there
 ├── RecordFailed         record-failed       6  the recorder made no trace
 ├── RecordTimedOut       record-timed-out    6  the recorded program was ended at its time limit
-├── CommandNotFound      command-not-found   127  the command to record cannot be run
-├── WorkloadFailed       workload-failed     6  a workload went wrong
-├── WorkloadDependency   workload-dependency 6  a package that workloads need is not installed
-└── WorkloadDevice       workload-device     6  the device asked for is not there
+└── CommandNotFound      command-not-found   127  the command to record cannot be run
 """
 
 from __future__ import annotations
@@ -109,7 +103,7 @@ class UsageInvalid(DigestError):
 
 
 class CategoriesInvalid(DigestError):
-    """A file of kernel rules cannot be read, or holds a rule that makes no sense."""
+    """A file of kernel categories cannot be read, or holds an entry that makes no sense."""
 
     code = "categories-invalid"
     exit_status = 2
@@ -150,27 +144,6 @@ class CheckFailed(DigestError):
     exit_status = 5
 
 
-class LogInvalid(DigestError):
-    """A log of phases cannot be read, or is no such log."""
-
-    code = "log-invalid"
-    exit_status = 3
-
-
-class CheckpointInvalid(DigestError):
-    """A folder is no whole checkpoint of a model that a workload can load."""
-
-    code = "checkpoint-invalid"
-    exit_status = 3
-
-
-class PhasesDisagree(DigestError):
-    """The times of a log and of its trace do not agree, and ``--check`` asked for that."""
-
-    code = "phases-disagree"
-    exit_status = 5
-
-
 class NsysMissing(DigestError):
     """No nsys was found, or one that lacks what it needs to write a trace; nothing was run."""
 
@@ -199,27 +172,6 @@ class CommandNotFound(DigestError):
     exit_status = 127
 
 
-class WorkloadFailed(DigestError):
-    """A workload went wrong."""
-
-    code = "workload-failed"
-    exit_status = 6
-
-
-class WorkloadDependency(DigestError):
-    """A package that workloads need is not installed."""
-
-    code = "workload-dependency"
-    exit_status = 6
-
-
-class WorkloadDevice(DigestError):
-    """The device that a workload was asked to use is not there."""
-
-    code = "workload-device"
-    exit_status = 6
-
-
 ERRORS: tuple[type[DigestError], ...] = (
     TraceUnreadable,
     NotATrace,
@@ -236,14 +188,8 @@ ERRORS: tuple[type[DigestError], ...] = (
     FigureMissing,
     BaselineMissing,
     CheckFailed,
-    LogInvalid,
-    CheckpointInvalid,
-    PhasesDisagree,
     NsysMissing,
     RecordFailed,
     RecordTimedOut,
     CommandNotFound,
-    WorkloadFailed,
-    WorkloadDependency,
-    WorkloadDevice,
 )

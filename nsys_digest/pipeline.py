@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,11 +13,13 @@ from typing import Any, get_args
 
 from nsys_digest import __version__
 from nsys_digest.errors import DigestError, UsageInvalid
+from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.json_schema import DOCUMENTS, schema_text
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
+from nsys_digest.model.labels import check_label
 from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import category_use
@@ -35,6 +37,7 @@ from nsys_digest.trace.nsys.tables import STRINGS, check_is_trace, missing_colum
 from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
+from nsys_digest.units import utc_text
 
 DEFAULT_TOP = 20
 DEFAULT_DISPATCH_PREFIX = "CG_DISPATCH"
@@ -53,6 +56,7 @@ def summarize(
     gaps: int = DEFAULT_GAPS,
     categories: str | os.PathLike[str] | None = None,
     steps: str | None = None,
+    labels: Mapping[str, str] | None = None,
     threads: int | None = None,
     reader: Reader = "auto",
     progress: Progress | None = None,
@@ -70,6 +74,7 @@ def summarize(
         gaps: how many of the longest gaps ``idle`` lists.
         categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
         steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
+        labels: what else to say of the run, for example its commit; kept in ``run.labels``.
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
@@ -77,7 +82,7 @@ def summarize(
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
-        UsageInvalid: an argument is out of range. CategoriesInvalid: the rules are wrong.
+        UsageInvalid: an argument is out of range. CategoriesInvalid: the categories file is wrong.
         MissingData: no range has the name of the step.
 
     """
@@ -93,6 +98,8 @@ def summarize(
         raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
     if gaps < 0:
         raise UsageInvalid(f"gaps is {gaps}; give 0 or more")
+    for key, value in (labels or {}).items():
+        check_label(key, value)
     chosen = _chosen(sections)
     classified = categories is not None or steps is not None or {"communication", "categories"} & set(chosen)
     ordered = (
@@ -100,6 +107,8 @@ def summarize(
     )
     job = _Job(
         Path(trace),
+        os.fspath(trace),
+        dict(labels or {}),
         top,
         NvtxOptions(dispatch_prefix, raw_nvtx_names, max_nvtx_names),
         AccountOptions(chosen, gaps, ordered, steps),
@@ -118,6 +127,8 @@ class _Job:
     """What was asked for."""
 
     path: Path
+    given_path: str
+    labels: Mapping[str, str]
     top: int
     nvtx: NvtxOptions
     account: AccountOptions
@@ -194,7 +205,14 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
         dispatch=dispatch_counts(timeline),
         dispatch_timeline=timeline,
         top_kernels=kernels[: job.top],
-        capture=capture(facts, rows, job.nvtx, job.account.sections),
+        capture=capture(
+            facts,
+            rows,
+            job.nvtx,
+            job.account.sections,
+            categories=job.account.kernel_categories.file,
+            steps=job.account.step,
+        ),
         warnings=warnings(
             scanned,
             facts,
@@ -207,6 +225,8 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
         tool_version=__version__,
+        path=job.given_path,
+        run=RunFacts(utc_text(facts.recorded_at_ns), job.labels),
         **({} if found is None else found.sections),
     )
 
@@ -225,11 +245,11 @@ def inspect(trace: str | os.PathLike[str]) -> Inspection:
 def classify(
     trace: str | os.PathLike[str], *, categories: str | os.PathLike[str] | None = None, reader: Reader = "auto"
 ) -> CategoryUse:
-    """Say which rule takes which kernel of a trace, and which kernels no rule takes.
+    """Say which category each kernel of a trace is in, by which pattern, and which kernels no pattern takes.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
-        CategoriesInvalid: the rules are wrong.
+        CategoriesInvalid: the categories file is wrong.
 
     """
     path = Path(trace)
@@ -240,11 +260,11 @@ def classify(
         return _classify(path, ordered, "stdlib")
 
 
-def _classify(path: Path, rules: KernelCategories, reader: Reader) -> CategoryUse:
+def _classify(path: Path, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
     with _opened(path, reader) as source:
         gpu = scan_kernels(source, threads=default_threads(path.stat().st_size))
         strings = source.strings(STRINGS, {*gpu.kernel_names.values, *gpu.full_names.values})
-        return category_use(path.name, gpu, strings, rules)
+        return category_use(path.name, gpu, strings, kernel_categories)
 
 
 def json_schema(of: str = "digest") -> dict[str, Any]:

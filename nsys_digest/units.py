@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import overload
 
 NS_PER_S = 1_000_000_000
@@ -60,18 +61,28 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing if number == 1 else thing + 'es' if thing.endswith('ch') else thing + 's'}"
 
 
-def percent(part: int | None, whole: int | None) -> str:
-    """Write ``part / whole`` with one decimal; 0.0 % and 100.0 % only when they are exact."""
+def percent(part: float | None, whole: float | None = 1) -> str:
+    """Write ``part / whole`` with one decimal; ``<0.1 %`` and ``>99.9 %`` are near nothing and all, but not it."""
     if part is None or not whole:
         return MISSING
-    if part == 0:
-        return "0.0 %"
-    if part == whole:
-        return "100.0 %"
     share = 100 * part / whole
-    if part < whole:
-        share = min(share, 99.9)
-    return f"{max(share, 0.1):.1f} %" if share >= 0.05 else "<0.1 %"
+    if part > 0 and share < 0.05:
+        return "<0.1 %"
+    if part < whole and share >= 99.95:
+        return ">99.9 %"
+    return f"{share:.1f} %"
+
+
+def points(change: float) -> str:
+    """Write a change of a share in percentage points, with its sign."""
+    return f"{100 * change:+.1f} pp" if change else "0.0 pp"
+
+
+def utc_text(epoch_ns: int | None) -> str | None:
+    """Write nanoseconds since 1970 as ISO 8601 in UTC, to the second: ``2026-11-30T01:41:44Z``."""
+    if epoch_ns is None:
+        return None
+    return f"{datetime.fromtimestamp(epoch_ns // NS_PER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def size(byte_count: int) -> str:

@@ -47,7 +47,7 @@ def measured(trace: Path) -> dict[str, int]:
     digest = summarize(trace)
     if digest.idle is None or digest.gpu_busy_union_ns is None or len(digest.idle.devices) != 1:
         raise ValueError(f"{trace}: not a trace of one GPU")
-    causes = {name: cause.ns for name, cause in digest.idle.devices[0].causes.items()}
+    causes = {name: cause.sum_ns for name, cause in digest.idle.devices[0].causes.items()}
     named = {name: causes.pop(name) for name in PARTS if name in causes}
     return {"busy": digest.gpu_busy_union_ns, **named, "rest": sum(causes.values())}
 

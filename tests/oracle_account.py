@@ -467,7 +467,7 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
 def _cause(lengths: list[int]) -> dict[str, int]:
     """Return the numbers of one cause from what each gap has of it."""
     return {
-        "ns": sum(lengths),
+        "sum_ns": sum(lengths),
         "gaps": sum(1 for length in lengths if length > 0),
         "longest_ns": max(lengths, default=0),
     }
@@ -479,7 +479,7 @@ def _histogram(lengths: list[int]) -> list[dict[str, int]]:
     low, high = 0, 1000
     while low <= max(lengths, default=-1):
         inside = [length for length in lengths if low <= length < high]
-        bins.append({"from_ns": low, "to_ns": high, "gaps": len(inside), "ns": sum(inside)})
+        bins.append({"from_ns": low, "to_ns": high, "gaps": len(inside), "sum_ns": sum(inside)})
         low, high = high, high * 10
     return bins
 
@@ -518,7 +518,7 @@ def _moved(rows: list[Work]) -> dict[str, int]:
     return {
         "count": len(rows),
         "bytes": sum(work.row["bytes"] for work in rows),
-        "ns": sum(max(0, work.end - work.start) for work in rows),
+        "sum_ns": sum(max(0, work.end - work.start) for work in rows),
     }
 
 
@@ -624,8 +624,8 @@ def _dispatch_steps(trace: Trace, prefix: str) -> list[dict[str, Any]]:
                 "start_ns": mark.start,
                 "name": mark.own_text,
                 "wall_ns": None,
-                "gpu_busy_ns": None,
-                "gpu_launched_ns": None,
+                "gpu_overlap_ns": None,
+                "launched_busy_ns": None,
                 "graph_launch_count": None,
             }
             if index + 1 < len(marks):
@@ -642,8 +642,8 @@ def _step(trace: Trace, busy: list[Stretch], thread: int | None, start: int, end
 
     return {
         "wall_ns": end - start,
-        "gpu_busy_ns": _total(_within(busy, start, end)) if busy else None,
-        "gpu_launched_ns": _total(_union(_spans(work for work in trace.work if is_within(work.launch))))
+        "gpu_overlap_ns": _total(_within(busy, start, end)) if busy else None,
+        "launched_busy_ns": _total(_union(_spans(work for work in trace.work if is_within(work.launch))))
         if busy
         else None,
         "graph_launch_count": sum(

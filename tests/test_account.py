@@ -51,12 +51,13 @@ def check_idle(digest: Digest, reference: dict[str, Any], top: int) -> None:
             "idle_ns": device.idle_ns,
             "gap_count": device.gap_count,
             "causes": {
-                name: {"ns": cause.ns, "gaps": cause.gaps, "longest_ns": cause.longest_ns}
+                name: {"sum_ns": cause.sum_ns, "gaps": cause.gaps, "longest_ns": cause.longest_ns}
                 for name, cause in device.causes.items()
             },
             "host_by_nvtx": dict(device.host_by_nvtx_ns),
             "histogram": [
-                {"from_ns": one.from_ns, "to_ns": one.to_ns, "gaps": one.gaps, "ns": one.ns} for one in device.histogram
+                {"from_ns": one.from_ns, "to_ns": one.to_ns, "gaps": one.gaps, "sum_ns": one.sum_ns}
+                for one in device.histogram
             ],
         }
         for device in digest.idle.devices
@@ -100,7 +101,7 @@ def check_memory(digest: Digest, reference: dict[str, Any]) -> None:
         (row.direction, row.source_kind, row.destination_kind): (
             row.count,
             row.bytes,
-            row.ns,
+            row.sum_ns,
             row.gbps.p50,
             row.gbps.max,
         )
@@ -111,10 +112,10 @@ def check_memory(digest: Digest, reference: dict[str, Any]) -> None:
         speeds = sorted(size / ns for size, ns in row["timed"])
         middle = speeds[math.ceil(len(speeds) / 2) - 1] if speeds else None
         key = (direction, MEMORY_KINDS[source], MEMORY_KINDS[destination])
-        wanted[key] = (row["count"], row["bytes"], row["ns"], middle, speeds[-1] if speeds else None)
+        wanted[key] = (row["count"], row["bytes"], row["sum_ns"], middle, speeds[-1] if speeds else None)
     assert got == wanted
     sets = digest.memory.sets
-    assert {"count": sets.count, "bytes": sets.bytes, "ns": sets.ns} == reference["sets"]
+    assert {"count": sets.count, "bytes": sets.bytes, "sum_ns": sets.sum_ns} == reference["sets"]
     assert digest.memory.overlapped_with_kernels_ns == reference["overlapped_with_kernels_ns"]
 
 
@@ -138,7 +139,7 @@ def check_dispatch(digest: Digest, reference: list[dict[str, Any]]) -> None:
     assert sum(step.wall.count for step in whole) == len(timed)
     assert sum(step.wall.total_ns for step in whole) == sum(step["wall_ns"] for step in timed)
     assert sum(step.graph_launch_count for step in whole) == sum(step["graph_launch_count"] for step in timed)
-    for key in ("gpu_busy_ns", "gpu_launched_ns"):
+    for key in ("gpu_overlap_ns", "launched_busy_ns"):
         if digest.gpu_busy_union_ns is None:
             assert all(getattr(step, key) is None for step in whole)
             assert all(step[key] is None for step in timed)
@@ -170,7 +171,7 @@ def test_fixtures(trace: Path) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_random_traces(version: str, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if reader == "stdlib":  # and however few gaps, calls and operations are looked at together
-        for name, size in {"idle._SLICE": 3, "launched._SLICE": 4, "launched._LONG": 1, "tails._SLICE": 2}.items():
+        for name, size in {"idle._SLICE": 3, "launched._SLICE": 4, "launched._LONG": 1, "durations._SLICE": 2}.items():
             monkeypatch.setattr(f"nsys_digest.sections.{name}", size)
         monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", 2)
         monkeypatch.setattr("nsys_digest.algorithms.intervals._SLICE", 2)
@@ -188,9 +189,9 @@ def check_sums(digest: Digest) -> None:
     assert [account.idle_ns for account in digest.idle.devices] == [device.idle_ns for device in busy_devices]
     for account in digest.idle.devices:
         assert tuple(account.causes) == CAUSES
-        assert sum(cause.ns for cause in account.causes.values()) == account.idle_ns
-        assert sum(account.host_by_nvtx_ns.values()) == account.causes["host"].ns
-        assert sum(one.ns for one in account.histogram) == account.idle_ns
+        assert sum(cause.sum_ns for cause in account.causes.values()) == account.idle_ns
+        assert sum(account.host_by_nvtx_ns.values()) == account.causes["host"].sum_ns
+        assert sum(one.sum_ns for one in account.histogram) == account.idle_ns
         assert sum(one.gaps for one in account.histogram) == account.gap_count
     for gap in digest.idle.longest:
         assert sum(gap.causes_ns.values()) == gap.length_ns
@@ -202,14 +203,14 @@ def check_sums(digest: Digest) -> None:
     assert sum(tails.total_ns for tails in digest.kernel_durations.values()) == kernel_ns
     assert digest.communication is not None
     collectives = digest.categories.get("communication")
-    by_kind = [total.ns for device in digest.communication for total in device.by_kind.values()]
+    by_kind = [total.sum_ns for device in digest.communication for total in device.by_kind.values()]
     assert sum(by_kind) == (collectives.sum_ns if collectives else 0)
     for device in digest.communication:
-        assert device.overlapped_ns + device.exposed_ns == device.total_ns
+        assert device.hidden_ns + device.exposed_ns == device.union_ns
     assert digest.memory is not None
     copies = digest.memory.copies
     assert sum(row.count for row in copies) == sum(device.count["memcpy"] for device in digest.devices)
-    assert sum(row.ns for row in copies) == sum(device.sum_ns["memcpy"] for device in digest.devices)
+    assert sum(row.sum_ns for row in copies) == sum(device.sum_ns["memcpy"] for device in digest.devices)
     assert digest.api_durations is not None
     assert {name: (tails.count, tails.total_ns) for name, tails in digest.api_durations.items()} == {
         name: (call.count, call.total_ns) for name, call in digest.api.items()

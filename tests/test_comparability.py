@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ from nsys_digest.compare.comparability import (
     unknown_facts,
 )
 from nsys_digest.compare.runs import Run, RunSet
-from nsys_digest.model.base_types import CountTotal, Warn
+from nsys_digest.model.base_types import OTHER_NAMES, CategoriesFile, CountTotal, NvtxRange, Warn
+from nsys_digest.model.section_types import SECTIONS
 from support import ROOT
 
 
@@ -107,3 +109,68 @@ def test_a_reason_that_does_not_exist(digest: Digest) -> None:
 def test_a_side_has_a_run(tmp_path: Path) -> None:
     with pytest.raises(UsageInvalid, match="at least one"):
         load_side([])
+
+
+def with_options(digest: Digest, **options: Any) -> Digest:
+    return replace(digest, capture=replace(digest.capture, **options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": "decode"}, "range that is a step: none in BASE (run0), 'decode' in HEAD (run0)"),
+        (
+            {"categories": CategoriesFile("mine.toml", "ab" * 32)},
+            "kernel categories: those shipped in BASE (run0), a file with sha256 abababababababab in HEAD (run0)",
+        ),
+        ({"dispatch_prefix": "MARK"}, "dispatch prefix: 'CG_DISPATCH' in BASE (run0), 'MARK' in HEAD (run0)"),
+        (
+            {"raw_nvtx_names": True},
+            "range names: without serial numbers in BASE (run0), with serial numbers in HEAD (run0)",
+        ),
+        (
+            {"sections": tuple(name for name in SECTIONS if name != "communication")},
+            "sections of the digest: communication in BASE (run0), none of these in HEAD (run0)",
+        ),
+    ],
+    ids=["steps", "categories", "prefix", "names", "sections"],
+)
+def test_an_option_that_differs_is_named_alone(digest: Digest, options: dict[str, Any], message: str) -> None:
+    (difference,) = mismatches(side(digest), side(with_options(digest, **options)))
+    assert (difference.code, difference.message) == ("window-or-filters", message)
+
+
+def test_a_limit_of_names_matters_where_it_was_reached(digest: Digest) -> None:
+    fewer = with_options(digest, max_nvtx_names=5_000)
+    assert mismatches(side(digest), side(fewer)) == ()
+    capped = replace(fewer, nvtx=dict(digest.nvtx) | {OTHER_NAMES: NvtxRange(1, 1, 1, 0)})
+    (difference,) = mismatches(side(digest), side(capped))
+    assert (difference.base, difference.head) == ("all", "the first 5,000")
+
+
+def test_files_of_equal_content_are_one(digest: Digest) -> None:
+    one, two = (with_options(digest, categories=CategoriesFile(name, "ab" * 32)) for name in ("a.toml", "b.toml"))
+    assert mismatches(side(one), side(two)) == ()
+
+
+def test_categories_matter_where_they_sort_kernels(digest: Digest) -> None:
+    plain = with_options(digest, sections=("idle",))
+    assert mismatches(side(plain), side(with_options(plain, categories=CategoriesFile("a", "ab" * 32)))) == ()
+
+
+def test_an_older_document_does_not_tell_its_options(digest: Digest) -> None:
+    document = digest.to_dict()
+    for key in ("max_nvtx_names", "categories", "steps"):
+        del document["capture"]["filters"][key]
+    older = Digest.from_dict(document)
+    assert mismatches(side(older), side(with_options(digest, steps="decode"))) == ()
+    (unknown,) = unknown_facts(side(older), side(digest))
+    assert unknown.message == "kernel categories, range that is a step: unknown for run0"
+
+
+def test_gpus_are_not_counted_where_processes_may_have_had_one_each(digest: Digest) -> None:
+    unsure = replace(digest, warnings=(Warn("device-ambiguous", "may be four"),))
+    two = replace(digest, devices=(digest.devices[0], replace(digest.devices[0], device=1)))
+    assert [difference.code for difference in mismatches(side(digest), side(two))] == ["device-count"]
+    assert mismatches(side(unsure), side(two)) == ()
+    assert [unknown.code for unknown in unknown_facts(side(unsure), side(two))] == ["device-count"]

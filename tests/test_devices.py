@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from builder import TraceBuilder
 from nsys_digest import Digest, summarize
+from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, GpuGuesses
+from nsys_digest.trace.nsys.traced import TracedFacts
 
 
 def digest(trace: TraceBuilder, folder: Path) -> Digest:
@@ -93,3 +98,98 @@ def test_an_export_without_processes_still_has_devices(tmp_path: Path) -> None:
     assert device.busy_ns == 5
     assert [(stream.process, stream.context, stream.stream) for stream in device.streams] == [(None, 0, 7)]
     assert device.processes == ()
+
+
+def test_each_process_of_a_shared_device_alone(tmp_path: Path) -> None:
+    # tick                 0    5    10   15   20
+    # device 0  process 7  █████     █████             span 15, busy 10
+    #           process 3     ██████                   two streams at once: span 6, busy 6
+    #                          ███
+    # device 1  process 7                 ████         alone: not split up
+    trace = TraceBuilder().kernel(0, 5, process=7).kernel(10, 15, process=7).kernel(15, 19, process=7, device=1)
+    trace.kernel(3, 9, process=3).kernel(5, 8, process=3, stream=9)
+    trace.gpu(0, "a", processes=(3, 7)).gpu(1, "b", processes=(3, 7))
+    first, second = digest(trace, tmp_path).devices
+    own = [(own.process, own.span_ns, own.busy_ns, own.idle_ns) for own in first.by_process]
+    assert own == [(3, 6, 6, 0), (7, 15, 10, 5)]
+    assert (first.span_ns, first.busy_ns, second.by_process) == (15, 14, ())
+
+
+def test_a_process_whose_operations_have_no_length_has_no_span(tmp_path: Path) -> None:
+    (device,) = digest(TraceBuilder().kernel(0, 5, process=1).kernel(7, 7, process=2), tmp_path).devices
+    own = [(own.process, own.span_ns, own.busy_ns, own.idle_ns) for own in device.by_process]
+    assert own == [(1, 5, 5, 0), (2, None, None, None)]
+
+
+def workers(count: int) -> TraceBuilder:
+    """Draw processes that all call a GPU 0, one after the other, 10 ticks each; nothing maps them to GPUs."""
+    trace = TraceBuilder("2023.3")
+    for worker in range(count):
+        trace.kernel(10 * worker, 10 * worker + 10, process=50 + worker)
+    return trace
+
+
+def test_processes_that_may_have_had_a_gpu_each(tmp_path: Path) -> None:
+    trace = workers(6)
+    for ordinal in range(4):
+        trace.gpu(ordinal, "GPU", processes=())
+    found = digest(trace, tmp_path)
+    assert [(own.process, own.span_ns, own.busy_ns) for own in found.devices[0].by_process] == [
+        (50 + worker, 10, 10) for worker in range(6)
+    ]
+    (warn,) = [warn for warn in found.warnings if warn.code == "device-ambiguous"]
+    assert "6 processes (50, 51, 52, 53 and 2 more) call a GPU device 0" in warn.message
+    assert "of a machine of 4 GPUs" in warn.message
+    assert "gpu-name-guessed" not in {warn.code for warn in found.warnings}
+
+
+def test_processes_of_one_gpu_are_no_question(tmp_path: Path) -> None:
+    assert not [
+        warn for warn in digest(workers(2).gpu(0, "GPU", processes=()), tmp_path).warnings if "device" in warn.code
+    ]
+
+
+def test_a_machine_whose_gpus_are_not_listed_may_have_several(tmp_path: Path) -> None:
+    codes = {warn.code: warn.message for warn in digest(workers(2), tmp_path).warnings}
+    assert "a machine whose GPUs it does not name" in codes["device-ambiguous"]
+
+
+def test_instances_of_a_gpu_are_told_apart_by_uuid(tmp_path: Path) -> None:
+    """Two MIG instances of one GPU, each the device 0 of a process: nsys 2025.6 names their uuid for each process."""
+    trace = (
+        TraceBuilder("2026.1").kernel(0, 5, process=1).kernel(2, 9, process=2).gpu(0, "A100", uuid="aaaa", processes=())
+    )
+    trace.row("TARGET_INFO_CUDA_DEVICE", gpuId=0, cudaId=0, pid=1, uuid="mig1")
+    trace.row("TARGET_INFO_CUDA_DEVICE", gpuId=0, cudaId=0, pid=2, uuid="mig2")
+    found = digest(trace, tmp_path)
+    assert [(device.name, device.uuid, device.busy_ns) for device in found.devices] == [
+        ("A100", "mig1", 5),
+        ("A100", "mig2", 7),
+    ]
+    assert "ordinal-shared" in {warn.code for warn in found.warnings}
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_many_processes_and_gpus_cost_what_they_are(mapped: bool) -> None:
+    """Looking up the GPU of each process reads the map a fixed number of times, not once a process."""
+
+    class Counted(dict[tuple[int, int], GpuFact]):
+        passes = 0
+
+        def items(self) -> Any:
+            self.passes += 1
+            return super().items()
+
+    def passes(count: int) -> int:
+        gpus = tuple(GpuFact(number, number, "GPU", f"u{number}") for number in range(count))
+        known = Counted({(pid, pid): gpus[pid] for pid in range(count)} if mapped else {(-1, 0): gpus[0]})
+        facts = CaptureFacts(None, None, None, None, None, gpus, known, {}, (), None, TRACED, None)
+        guesses = GpuGuesses(facts)
+        for ordinal in range(count):
+            guesses.gpu(ordinal)
+        return known.passes
+
+    assert passes(50) == passes(5)
+
+
+TRACED = TracedFacts(None, None, cuda_started=False, reasons=())

@@ -174,7 +174,7 @@ def test_terms_add_up_on_every_pair(every_pair: dict[tuple[str, str], Diff], gol
                 assert terms["busy", f"kernels {category}"] == ns(kernels["sum_s"])
             (device,) = (device for device in document["idle"]["devices"] if device["idle_s"] is not None)
             for cause, idle in device["causes"].items():
-                assert terms.get(("idle", f"idle {cause}"), 0) == ns(idle["s"])
+                assert terms.get(("idle", f"idle {cause}"), 0) == ns(idle["sum_s"])
             sums = [device["sum_s"] for device in document["devices"]]
             plain = sum(ns(value) for kinds in sums for value in kinds.values())
             assert terms.get(("busy", "beside"), 0) == busy - plain

@@ -28,12 +28,12 @@ FOUND = {
         "categories.gemm.sum_s",
         "gpu_busy_union_s",
         "gpu_activity_span_s",
-        "idle.devices.0.causes.module_call.s",
+        "idle.devices.0.causes.module_call.sum_s",
     },
     "eager": {
-        "idle.devices.0.causes.host.s",
-        "idle.devices.0.causes.queued.s",
-        "idle.devices.0.causes.launch_call.s",
+        "idle.devices.0.causes.host.sum_s",
+        "idle.devices.0.causes.queued.sum_s",
+        "idle.devices.0.causes.launch_call.sum_s",
         "gpu_idle_within_span_s",
         "gpu_activity_span_s",
         "api.cudaGraphLaunch_v10000.count",
@@ -119,7 +119,7 @@ def test_what_was_planted_is_found_and_named(planted: str, runs: dict[str, list[
 
 
 @pytest.mark.parametrize(
-    ("planted", "first"), [("kernel", "categories.gemm.sum_s"), ("eager", "idle.devices.0.causes.host.s")]
+    ("planted", "first"), [("kernel", "categories.gemm.sum_s"), ("eager", "idle.devices.0.causes.host.sum_s")]
 )
 def test_the_cause_comes_first(planted: str, first: str, runs: dict[str, list[Run]]) -> None:
     assert failed(checked(runs[planted], runs["base"]))[0] == first
@@ -218,7 +218,7 @@ def test_names_are_spelled_as_a_shell_takes_them(names: list[str], expected: str
 
 
 def test_words_for_figures() -> None:
-    assert figure_words("idle.devices.0.causes.host.s") == "GPU 0 idle in host code"
+    assert figure_words("idle.devices.0.causes.host.sum_s") == "GPU 0 idle in host code"
     assert figure_words("categories.gemm.sum_s") == "gemm kernels"
     assert figure_words("api.cudaDeviceSynchronize_v3020.count") == "calls of cudaDeviceSynchronize_v3020"
     assert figure_words("nvtx.step.union_s") == ""

@@ -1,4 +1,4 @@
-"""Kernel names and their categories, as an engineer would sort them; and files of rules, good and bad."""
+"""Kernel names and their categories, as an engineer would sort them; and files of categories, good and bad."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nsys_digest.errors import CategoriesInvalid
-from nsys_digest.model.kernel_categories import KINDS, OTHER, KernelCategories, Rule, load_kernel_categories
+from nsys_digest.model.kernel_categories import KINDS, OTHER, CategoryPattern, KernelCategories, load_kernel_categories
 from support import ROOT
 
 SHIPPED = KernelCategories.shipped()
@@ -491,9 +491,9 @@ def cases() -> list[tuple[str, str | None, str]]:
 
 @pytest.mark.parametrize(("category", "kind", "name"), cases(), ids=lambda value: str(value)[:60])
 def test_a_kernel_has_its_category(category: str, kind: str | None, name: str) -> None:
-    rule = SHIPPED.classify(name)
-    assert (rule.category if rule else OTHER) == category, rule
-    assert (rule.kind if rule else None) == kind, rule
+    entry = SHIPPED.classify(name)
+    assert (entry.category if entry else OTHER) == category, entry
+    assert (entry.kind if entry else None) == kind, entry
 
 
 def test_there_are_enough_names_and_no_name_twice() -> None:
@@ -501,22 +501,22 @@ def test_there_are_enough_names_and_no_name_twice() -> None:
     assert len(names) == len(set(names)) > 400
 
 
-def test_every_rule_wins_a_name() -> None:
+def test_every_pattern_wins_a_name() -> None:
     winners = {SHIPPED.classify(name) for _, _, name in cases()}
-    assert [rule.source for rule in SHIPPED.rules if rule not in winners] == []
+    assert [entry.source for entry in SHIPPED.patterns if entry not in winners] == []
 
 
-def test_every_communication_rule_says_its_kind() -> None:
-    for rule in SHIPPED.rules:
-        assert (rule.kind is not None) == (rule.category == "communication"), rule
-    assert {rule.kind for rule in SHIPPED.rules} - {None} == set(KINDS)
+def test_every_communication_pattern_says_its_kind() -> None:
+    for entry in SHIPPED.patterns:
+        assert (entry.kind is not None) == (entry.category == "communication"), entry
+    assert {entry.kind for entry in SHIPPED.patterns} - {None} == set(KINDS)
 
 
 def test_the_page_tells_every_category_and_kind() -> None:
     text = (ROOT / "docs" / "categories.md").read_text(encoding="utf-8")
     parts = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     told = set(re.findall(r"^\| `(\w+)` \|", parts["The categories"], re.MULTILINE))
-    assert told == {rule.category for rule in SHIPPED.rules} | {OTHER}
+    assert told == {entry.category for entry in SHIPPED.patterns} | {OTHER}
     assert set(re.findall(r"^\| `(\w+)` \|", parts["Kinds of communication"], re.MULTILINE)) == set(KINDS)
 
 
@@ -524,28 +524,28 @@ def test_the_example_of_the_page_does_what_it_says(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "categories.md").read_text(encoding="utf-8").partition("## An example")[2]
     block = re.search(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert block is not None
-    rules = load_kernel_categories(written(tmp_path, block[1]))
+    kernel_categories = load_kernel_categories(written(tmp_path, block[1]))
     rows = [re.findall(r"`([^`]+)`", row) for row in text.splitlines() if row.startswith("| `")]
     assert len(rows) == 4
     for name, category, *rest in rows:
-        rule = rules.classify(name)
-        assert (rule.category if rule else OTHER) == category
-        if rule and rule.source.startswith("mine"):
-            assert rest == [*filter(None, [rule.kind]), rule.source]
+        entry = kernel_categories.classify(name)
+        assert (entry.category if entry else OTHER) == category
+        if entry and entry.source.startswith("mine"):
+            assert rest == [*filter(None, [entry.kind]), entry.source]
 
 
 def test_an_answer_is_remembered() -> None:
-    rules = KernelCategories.shipped()
+    kernel_categories = KernelCategories.shipped()
     name = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
-    assert rules.classify(name) is rules.classify(name) is not None
-    assert rules.classify("nothing like it") is rules.classify("nothing like it") is None
+    assert kernel_categories.classify(name) is kernel_categories.classify(name) is not None
+    assert kernel_categories.classify("nothing like it") is kernel_categories.classify("nothing like it") is None
 
 
 def test_the_names_of_lambdas_and_hidden_namespaces_do_not_matter() -> None:
     for hidden in ("<unnamed>", "(anonymous namespace)"):
-        rule = SHIPPED.classify(f"void at::native::{hidden}::CatArrayBatchedCopy<float, unsigned int, 1>(float*)")
-        assert rule is not None
-        assert rule.category == "copy"
+        entry = SHIPPED.classify(f"void at::native::{hidden}::CatArrayBatchedCopy<float, unsigned int, 1>(float*)")
+        assert entry is not None
+        assert entry.category == "copy"
 
 
 def kernel_time(trace: Path) -> dict[str, int]:
@@ -562,8 +562,8 @@ def kernel_time(trace: Path) -> dict[str, int]:
 def test_little_time_of_the_fixtures_is_left_over(trace: Path) -> None:
     spent: dict[str, int] = defaultdict(int)
     for name, length in kernel_time(trace).items():
-        rule = SHIPPED.classify(name)
-        spent[rule.category if rule else OTHER] += length
+        entry = SHIPPED.classify(name)
+        spent[entry.category if entry else OTHER] += length
     assert spent[OTHER] <= 0.05 * sum(spent.values()), dict(spent)
     assert len(spent) > 2 or trace.stem in {"nogpu", "mixed"}
 
@@ -591,12 +591,12 @@ def hard_names(pattern: str) -> set[str]:
     return {(unit * LENGTH)[:LENGTH] for unit in units}
 
 
-@pytest.mark.parametrize("rule", SHIPPED.rules, ids=lambda rule: rule.source)
-def test_no_pattern_takes_long_on_any_name(rule: Rule) -> None:
+@pytest.mark.parametrize("entry", SHIPPED.patterns, ids=lambda entry: entry.source)
+def test_no_pattern_takes_long_on_any_name(entry: CategoryPattern) -> None:
     unit = best(TRIVIAL, "a" * LENGTH)
-    compiled = re.compile(rule.pattern)
-    for name in hard_names(rule.pattern):
-        assert best(compiled, name) < LIMIT * unit, (rule, name[:40])
+    compiled = re.compile(entry.pattern)
+    for name in hard_names(entry.pattern):
+        assert best(compiled, name) < LIMIT * unit, (entry, name[:40])
 
 
 def test_a_quadratic_pattern_would_take_long() -> None:
@@ -605,13 +605,13 @@ def test_a_quadratic_pattern_would_take_long() -> None:
 
 
 OWN = """
-[[rule]]
-category = "search"
+[[category]]
+name = "search"
 pattern = 'my_kernel'
 note = "ours"
 
-[[rule]]
-category = "communication"
+[[category]]
+name = "communication"
 kind = "broadcast"
 pattern = '(?i)MY_BCAST'
 """
@@ -623,73 +623,75 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_no_file_means_the_shipped_rules() -> None:
-    assert load_kernel_categories(None).rules == SHIPPED.rules
-    assert SHIPPED.rules[0].source == "shipped 1"
+def test_no_file_means_the_shipped_patterns() -> None:
+    assert load_kernel_categories(None).patterns == SHIPPED.patterns
+    assert SHIPPED.patterns[0].source == "shipped 1"
 
 
 @pytest.mark.parametrize("first", ["", "extends = true"])
-def test_own_rules_stand_before_the_shipped_ones(tmp_path: Path, first: str) -> None:
-    rules = load_kernel_categories(written(tmp_path, first + OWN))
-    assert rules.rules[2:] == SHIPPED.rules
-    assert rules.classify("my_kernel_gemm") == Rule("search", "my_kernel", None, "ours", "mine.toml 1")
-    own = rules.classify("do_my_bcast")
+def test_own_patterns_stand_before_the_shipped_ones(tmp_path: Path, first: str) -> None:
+    kernel_categories = load_kernel_categories(written(tmp_path, first + OWN))
+    assert kernel_categories.patterns[2:] == SHIPPED.patterns
+    assert kernel_categories.classify("my_kernel_gemm") == CategoryPattern(
+        "search", "my_kernel", None, "ours", "mine.toml 1"
+    )
+    own = kernel_categories.classify("do_my_bcast")
     assert own is not None
     assert (own.category, own.kind, own.source) == ("communication", "broadcast", "mine.toml 2")
-    gemm = rules.classify("ampere_sgemm_128x64_tn")
+    gemm = kernel_categories.classify("ampere_sgemm_128x64_tn")
     assert gemm is not None
     assert gemm.category == "gemm"
 
 
-def test_own_rules_replace_the_shipped_ones(tmp_path: Path) -> None:
-    rules = load_kernel_categories(written(tmp_path, "extends = false" + OWN))
-    assert [rule.source for rule in rules.rules] == ["mine.toml 1", "mine.toml 2"]
-    assert rules.classify("ampere_sgemm_128x64_tn") is None
+def test_own_patterns_replace_the_shipped_ones(tmp_path: Path) -> None:
+    kernel_categories = load_kernel_categories(written(tmp_path, "extends = false" + OWN))
+    assert [entry.source for entry in kernel_categories.patterns] == ["mine.toml 1", "mine.toml 2"]
+    assert kernel_categories.classify("ampere_sgemm_128x64_tn") is None
 
 
 def test_the_first_match_wins(tmp_path: Path) -> None:
-    text = "".join(f"[[rule]]\ncategory = '{word}'\npattern = 'gemm'\n" for word in ("first", "second"))
+    text = "".join(f"[[category]]\nname = '{word}'\npattern = 'gemm'\n" for word in ("first", "second"))
     found = load_kernel_categories(written(tmp_path, text)).classify("ampere_sgemm")
     assert found is not None
     assert found.category == "first"
 
 
-def test_a_file_without_rules_changes_nothing(tmp_path: Path) -> None:
-    assert load_kernel_categories(written(tmp_path, "")).rules == SHIPPED.rules
-    assert load_kernel_categories(written(tmp_path, "extends = false")).rules == ()
+def test_a_file_without_patterns_changes_nothing(tmp_path: Path) -> None:
+    assert load_kernel_categories(written(tmp_path, "")).patterns == SHIPPED.patterns
+    assert load_kernel_categories(written(tmp_path, "extends = false")).patterns == ()
 
 
 def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
-    assert len(load_kernel_categories(written(tmp_path, "\ufeff" + OWN)).rules) == 2 + len(SHIPPED.rules)
+    assert len(load_kernel_categories(written(tmp_path, "\ufeff" + OWN)).patterns) == 2 + len(SHIPPED.patterns)
 
 
 @pytest.mark.parametrize(
     ("text", "where", "what"),
     [
-        ("[[rule]", "mine.toml", "not valid TOML"),
-        ('[[rule]]\npattern = "\\d"', "mine.toml", "single quotes"),
+        ("[[category]", "mine.toml", "not valid TOML"),
+        ('[[category]]\npattern = "\\d"', "mine.toml", "single quotes"),
         ("extend = true", "mine.toml", "unknown key 'extend'"),
         ("extends = 1", "mine.toml", "extends is not true or false"),
-        ("rule = 1", "mine.toml", r"begin each rule with \[\[rule"),
-        ("rule = [1]", "mine.toml, rule 1", r"begin each rule with \[\[rule"),
-        (OWN + "[[rule]]\npatern = 'x'", "mine.toml, rule 3", "unknown key 'patern'; use category, pattern"),
-        ("[[rule]]\npattern = 'x'", "mine.toml, rule 1", "has no category"),
-        ("[[rule]]\ncategory = 'gemm'", "mine.toml, rule 1", "has no pattern"),
-        ("[[rule]]\ncategory = 1\npattern = 'x'", "mine.toml, rule 1", "category is not text"),
-        ("[[rule]]\ncategory = 'a'\npattern = 1", "mine.toml, rule 1", "pattern is not text"),
-        ("[[rule]]\ncategory = 'a'\npattern = 'x'\nnote = 1", "mine.toml, rule 1", "note is not text"),
-        ("[[rule]]\ncategory = 'GEMM'\npattern = 'x'", "mine.toml, rule 1", "no name of a category"),
-        ("[[rule]]\ncategory = ''\npattern = 'x'", "mine.toml, rule 1", "no name of a category"),
-        ('[[rule]]\ncategory = "a\\n"\npattern = "x"', "mine.toml, rule 1", "no name of a category"),
-        ("[[rule]]\ncategory = 'a'\npattern = 'f('", "mine.toml, rule 1", "no regular expression"),
-        ("[[rule]]\ncategory = 'a'\npattern = '[[a]'", "mine.toml, rule 1", "no regular expression"),
-        ("[[rule]]\ncategory = 'a'\npattern = 'x{99999999999}'", "mine.toml, rule 1", "no regular expression"),
-        ("[[rule]]\ncategory = 'a'\npattern = 'x*'", "mine.toml, rule 1", "matches the empty string"),
-        ("[[rule]]\ncategory = 'a'\npattern = ''", "mine.toml, rule 1", "matches the empty string"),
-        ("[[rule]]\ncategory = 'gemm'\npattern = 'x'\nkind = 'reduce'", "mine.toml, rule 1", "only communication"),
+        ("category = 1", "mine.toml", r"begin each entry with \[\[category"),
+        ("category = [1]", "mine.toml, category 1", r"begin each entry with \[\[category"),
+        (OWN + "[[category]]\npatern = 'x'", "mine.toml, category 3", "unknown key 'patern'; use name, pattern"),
+        ("[[category]]\npattern = 'x'", "mine.toml, category 1", "has no name"),
+        ("[[category]]\nname = 'gemm'", "mine.toml, category 1", "has no pattern"),
+        ("[[category]]\nname = 1\npattern = 'x'", "mine.toml, category 1", "name is not text"),
+        ("[[category]]\nname = 'a'\npattern = 1", "mine.toml, category 1", "pattern is not text"),
+        ("[[category]]\nname = 'a'\npattern = 'x'\nnote = 1", "mine.toml, category 1", "note is not text"),
+        ("[[category]]\nname = 'GEMM'\npattern = 'x'", "mine.toml, category 1", "no name of a category"),
+        ("[[category]]\nname = ''\npattern = 'x'", "mine.toml, category 1", "no name of a category"),
+        ('[[category]]\nname = "a\\n"\npattern = "x"', "mine.toml, category 1", "no name of a category"),
+        ("[[category]]\nname = 'a'\npattern = 'f('", "mine.toml, category 1", "no regular expression"),
+        ("[[category]]\nname = 'a'\npattern = '[[a]'", "mine.toml, category 1", "no regular expression"),
+        ("[[category]]\nname = 'a'\npattern = 'x{99999999999}'", "mine.toml, category 1", "no regular expression"),
+        ("[[category]]\nname = 'a'\npattern = 'x*'", "mine.toml, category 1", "matches the empty string"),
+        ("[[category]]\nname = 'a'\npattern = ''", "mine.toml, category 1", "matches the empty string"),
+        ("[[category]]\nname = 'gemm'\npattern = 'x'\nkind = 'reduce'", "mine.toml, category 1", "only communication"),
         (
-            "[[rule]]\ncategory = 'communication'\npattern = 'x'\nkind = 'gossip'",
-            "mine.toml, rule 1",
+            "[[category]]\nname = 'communication'\npattern = 'x'\nkind = 'gossip'",
+            "mine.toml, category 1",
             "use one of all_reduce",
         ),
     ],
@@ -704,9 +706,9 @@ def test_a_bad_file_is_one_line_that_helps(tmp_path: Path, text: str, where: str
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(CategoriesInvalid, match=r"cannot read the rules .*gone\.toml: No such file"):
+    with pytest.raises(CategoriesInvalid, match=r"cannot read the kernel categories .*gone\.toml: No such file"):
         load_kernel_categories(tmp_path / "gone.toml")
-    with pytest.raises(CategoriesInvalid, match="cannot read the rules"):
+    with pytest.raises(CategoriesInvalid, match="cannot read the kernel categories"):
         load_kernel_categories(tmp_path)
     (tmp_path / "latin.toml").write_bytes(b"# \xe9\n")
     with pytest.raises(CategoriesInvalid, match=r"latin\.toml is not UTF-8 text"):

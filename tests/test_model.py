@@ -12,6 +12,7 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import Digest, DigestInvalid, UsageInvalid, json_schema, summarize
+from nsys_digest.model.quantity import shown, shown_allowance, shown_change, shown_limit
 from nsys_digest.units import counted, duration, instant, percent, size, to_ns, to_seconds
 from support import ROOT
 
@@ -104,7 +105,8 @@ def test_the_schema_refuses_what_the_contract_forbids(digest: Digest) -> None:
     validator.validate(good)
     properties = list(json_schema()["properties"])
     assert list(good) == properties[: len(good)] == properties[:-1]  # all but steps, which must be asked for
-    assert json_schema()["required"] == properties[: properties.index("idle")]
+    later = {"path", "run"}  # documents of before they were kept are read as well
+    assert json_schema()["required"] == [key for key in properties[: properties.index("idle")] if key not in later]
 
     def broken(**changes: Any) -> bool:
         return not validator.is_valid(good | changes)
@@ -157,10 +159,27 @@ def test_things_are_counted_in_words() -> None:
 def test_shares_are_whole_only_when_they_are() -> None:
     assert percent(0, 10) == "0.0 %"
     assert percent(10, 10) == "100.0 %"
-    assert percent(999_999, 1_000_000) == "99.9 %"
+    assert percent(999_999, 1_000_000) == ">99.9 %"
     assert percent(1, 1_000_000) == "<0.1 %"
     assert percent(1, 3) == "33.3 %"
     assert percent(15, 10) == "150.0 %"
+    assert percent(10**18 - 1, 10**18) == ">99.9 %"  # a double would hold it to be all
+    assert [percent(share) for share in (0, 0.0004, 0.0005, 0.9994, 0.99996, 1)] == [
+        *("0.0 %", "<0.1 %", "0.1 %", "99.9 %", ">99.9 %", "100.0 %")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(0.99996, ">99.9 %"), (0.00001, "<0.1 %"), (1.0, "100.0 %"), (0.0, "0.0 %")]
+)
+def test_a_share_is_written_alike_everywhere(ratio: float, text: str) -> None:
+    assert shown(ratio, "ratio") == percent(ratio) == text
+
+
+def test_limits_and_changes_of_shares() -> None:
+    assert [shown_limit(value, "ratio") for value in (0.9999, 0.5, 0.07)] == ["99.99 %", "50 %", "7 %"]
+    assert [shown_change(value, "ratio") for value in (0.99996, -0.05, 0.0)] == ["+100.0 pp", "-5.0 pp", "0.0 pp"]
+    assert shown_allowance(0.05, "ratio") == "5 pp"
     assert percent(None, 10) == percent(1, 0) == percent(1, None) == "-"
 
 

@@ -135,10 +135,10 @@ def test_copies_and_sets(trace: Path, digests: dict[Path, Digest]) -> None:
     sizes: Counter[str] = Counter()
     for row in memory.copies:
         counts[row.direction] += row.count
-        times[row.direction] += row.ns
+        times[row.direction] += row.sum_ns
         sizes[row.direction] += row.bytes
     if memory.sets.count:
-        counts["set"], times["set"], sizes["set"] = memory.sets.count, memory.sets.ns, memory.sets.bytes
+        counts["set"], times["set"], sizes["set"] = memory.sets.count, memory.sets.sum_ns, memory.sets.bytes
     their_times = {DIRECTIONS.get(row["Operation"], "set"): row for row in stats(trace, "cuda_gpu_mem_time_sum")}
     assert dict(times) == {name: int(row["Total Time (ns)"]) for name, row in their_times.items()}
     assert dict(counts) == {name: int(row["Count"]) for name, row in their_times.items()}

@@ -89,21 +89,21 @@ def test_a_gap_is_cut_along_the_launching_thread(tmp_path: Path) -> None:
     (device,) = idle["devices"]
     assert (device["device"], device["idle_ns"], device["gap_count"]) == (0, 1000, 2)
     assert device["causes"] == {
-        "queued": {"ns": 300, "gaps": 2, "longest_ns": 200},
-        "launch_call": {"ns": 150, "gaps": 1, "longest_ns": 150},
-        "sync": {"ns": 100, "gaps": 1, "longest_ns": 100},
-        "memory_call": {"ns": 100, "gaps": 1, "longest_ns": 100},
-        "module_call": {"ns": 50, "gaps": 1, "longest_ns": 50},
-        "other_call": {"ns": 20, "gaps": 1, "longest_ns": 20},
-        "host": {"ns": 280, "gaps": 1, "longest_ns": 280},
-        "unattributed": {"ns": 0, "gaps": 0, "longest_ns": 0},
+        "queued": {"sum_ns": 300, "gaps": 2, "longest_ns": 200},
+        "launch_call": {"sum_ns": 150, "gaps": 1, "longest_ns": 150},
+        "sync": {"sum_ns": 100, "gaps": 1, "longest_ns": 100},
+        "memory_call": {"sum_ns": 100, "gaps": 1, "longest_ns": 100},
+        "module_call": {"sum_ns": 50, "gaps": 1, "longest_ns": 50},
+        "other_call": {"sum_ns": 20, "gaps": 1, "longest_ns": 20},
+        "host": {"sum_ns": 280, "gaps": 1, "longest_ns": 280},
+        "unattributed": {"sum_ns": 0, "gaps": 0, "longest_ns": 0},
     }
     assert device["host_by_nvtx"] == {
         "(none)": 250 - 200,
         "outer": (300 - 250) + (480 - 450) + (600 - 560) + (700 - 650),
         "lib:inner": (500 - 480) + (560 - 520),
     }
-    assert device["histogram"] == [{"from_ns": 0, "to_ns": 1000, "gaps": 2, "ns": 1000}]
+    assert device["histogram"] == [{"from_ns": 0, "to_ns": 1000, "gaps": 2, "sum_ns": 1000}]
 
 
 def test_the_innermost_call_decides(tmp_path: Path) -> None:
@@ -268,10 +268,10 @@ def test_histogram_has_a_bin_for_each_power_of_ten(tmp_path: Path) -> None:
     trace.kernel(at, at + 10)
     (device,) = account(trace, tmp_path)["idle"]["devices"]
     assert device["histogram"] == [
-        {"from_ns": 0, "to_ns": 1000, "gaps": 2, "ns": 1000},
-        {"from_ns": 1000, "to_ns": 10_000, "gaps": 1, "ns": 1000},
-        {"from_ns": 10_000, "to_ns": 100_000, "gaps": 0, "ns": 0},
-        {"from_ns": 100_000, "to_ns": 1_000_000, "gaps": 1, "ns": 100_000},
+        {"from_ns": 0, "to_ns": 1000, "gaps": 2, "sum_ns": 1000},
+        {"from_ns": 1000, "to_ns": 10_000, "gaps": 1, "sum_ns": 1000},
+        {"from_ns": 10_000, "to_ns": 100_000, "gaps": 0, "sum_ns": 0},
+        {"from_ns": 100_000, "to_ns": 1_000_000, "gaps": 1, "sum_ns": 100_000},
     ]
     assert [gap["length_ns"] for gap in account(trace, tmp_path)["idle"]["gaps"]] == [100_000, 1000, 999, 1]
 
@@ -279,7 +279,7 @@ def test_histogram_has_a_bin_for_each_power_of_ten(tmp_path: Path) -> None:
 def test_a_device_that_never_paused_has_no_gap(tmp_path: Path) -> None:
     (device,) = account(TraceBuilder().kernel(0, 10), tmp_path)["idle"]["devices"]
     assert (device["idle_ns"], device["gap_count"], device["histogram"]) == (0, 0, [])
-    assert device["causes"] == {cause: {"ns": 0, "gaps": 0, "longest_ns": 0} for cause in CAUSES}
+    assert device["causes"] == {cause: {"sum_ns": 0, "gaps": 0, "longest_ns": 0} for cause in CAUSES}
 
 
 def test_ranges_open_at_the_launch_from_outer_to_inner(tmp_path: Path) -> None:
@@ -347,12 +347,12 @@ def test_memory(tmp_path: Path) -> None:
     trace.memset(0, 5, bytes=64).memset(10, 10, bytes=6)
     assert account(trace, tmp_path)["memory"] == {
         "copies": {
-            ("HtoD", 1, 2): {"count": 2, "bytes": 1010, "ns": 190, "timed": [(10, 80), (1000, 110)]},
-            ("HtoD", 0, 2): {"count": 1, "bytes": 7, "ns": 0, "timed": []},
-            ("UVM HtoD", None, None): {"count": 1, "bytes": 4096, "ns": 20, "timed": [(4096, 20)]},
-            ("unknown", None, None): {"count": 1, "bytes": 1, "ns": 0, "timed": []},
+            ("HtoD", 1, 2): {"count": 2, "bytes": 1010, "sum_ns": 190, "timed": [(10, 80), (1000, 110)]},
+            ("HtoD", 0, 2): {"count": 1, "bytes": 7, "sum_ns": 0, "timed": []},
+            ("UVM HtoD", None, None): {"count": 1, "bytes": 4096, "sum_ns": 20, "timed": [(4096, 20)]},
+            ("unknown", None, None): {"count": 1, "bytes": 1, "sum_ns": 0, "timed": []},
         },
-        "sets": {"count": 2, "bytes": 70, "ns": 5},
+        "sets": {"count": 2, "bytes": 70, "sum_ns": 5},
         "overlapped_with_kernels_ns": 60,
     }
 
@@ -465,7 +465,7 @@ def test_dispatch_steps(tmp_path: Path) -> None:
         step(1, 300, "C"),
         step(2, 50, "2"),
     ]
-    assert list(steps[0])[3:] == ["wall_ns", "gpu_busy_ns", "gpu_launched_ns", "graph_launch_count"]
+    assert list(steps[0])[3:] == ["wall_ns", "gpu_overlap_ns", "launched_busy_ns", "graph_launch_count"]
     (other,) = account(trace, tmp_path, dispatch_prefix="not")["dispatch_steps"]
     assert (other["name"], other["wall_ns"]) == ("not CG_DISPATCH", None)
 
@@ -526,12 +526,12 @@ def check_sums(found: dict[str, Any], path: Path) -> None:
         gaps = by_device[device["device"]]
         assert device["gap_count"] == len(gaps)
         assert device["idle_ns"] == sum(gap["length_ns"] for gap in gaps)
-        assert device["idle_ns"] == sum(cause["ns"] for cause in device["causes"].values())
-        assert device["causes"]["host"]["ns"] == sum(device["host_by_nvtx"].values())
+        assert device["idle_ns"] == sum(cause["sum_ns"] for cause in device["causes"].values())
+        assert device["causes"]["host"]["sum_ns"] == sum(device["host_by_nvtx"].values())
         assert device["gap_count"] == sum(one["gaps"] for one in device["histogram"])
-        assert device["idle_ns"] == sum(one["ns"] for one in device["histogram"])
+        assert device["idle_ns"] == sum(one["sum_ns"] for one in device["histogram"])
         for cause in device["causes"].values():
-            assert cause["longest_ns"] <= cause["ns"] <= cause["longest_ns"] * max(cause["gaps"], 1)
+            assert cause["longest_ns"] <= cause["sum_ns"] <= cause["longest_ns"] * max(cause["gaps"], 1)
     by_api = found["launch"]["by_api"]
     for launches in by_api.values():
         assert len(launches["api"]) == len(launches["latency"])
@@ -544,7 +544,7 @@ def check_sums(found: dict[str, Any], path: Path) -> None:
         assert ranges["open_count"] <= len(ranges["lengths"])
         assert min(ranges["gpu_idle_ns"] or 0, ranges["launched_busy_ns"] or 0) >= 0
     for step in found["dispatch_steps"]:
-        assert step["wall_ns"] is None or 0 <= (step["gpu_busy_ns"] or 0) <= step["wall_ns"]
+        assert step["wall_ns"] is None or 0 <= (step["gpu_overlap_ns"] or 0) <= step["wall_ns"]
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
@@ -554,7 +554,7 @@ def test_sums_of_real_traces(trace: Path) -> None:
     check_sums(found, trace)
     assert bool(found["idle"]["devices"]) == (trace.stem != "nogpu")
     assert found["launch"]["unmatched_kernel_count"] == 0
-    assert all(device["causes"]["unattributed"]["ns"] == 0 for device in found["idle"]["devices"])
+    assert all(device["causes"]["unattributed"]["sum_ns"] == 0 for device in found["idle"]["devices"])
 
 
 @pytest.mark.parametrize("version", VERSIONS)

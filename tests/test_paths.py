@@ -126,7 +126,7 @@ def test_devices_that_share_an_ordinal_are_told_apart() -> None:
         ("dispatch.wait_s", "count"),
         ("devices.0.union_s.kernel", "s"),
         ("idle.devices.0.host_by_nvtx.x", "s"),
-        ("idle.devices.0.causes.*.s", "s"),
+        ("idle.devices.0.causes.*.sum_s", "s"),
         ("steps.busy_ratio.p50", "ratio"),
         ("memory.copies.*.gbps.p50", "gbps"),
         ("memory.sets.bytes", "bytes"),

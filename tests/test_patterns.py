@@ -14,7 +14,7 @@ import pytest
 from builder import TraceBuilder
 from nsys_digest import summarize
 from nsys_digest.workloads.patterns.expectations import differences
-from nsys_digest.workloads.patterns.expected_counts import Ledger, merged
+from nsys_digest.workloads.patterns.expected_counts import ExpectedCounts, merged
 from support import ROOT, call, spawn, the_line
 
 FIXTURES = ROOT / "fixtures" / "workloads"
@@ -91,11 +91,11 @@ def test_options_of_the_recorder_need_it() -> None:
 
 
 def pretended(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return hands that book as on a GPU and work on the CPU: what is booked must not depend on a GPU."""
+    """Return gpu_ops that book as on a GPU and work on the CPU: what is booked must not depend on a GPU."""
     needs_torch()
-    from nsys_digest.workloads.patterns.gpu_ops import Hands
+    from nsys_digest.workloads.patterns.gpu_ops import GpuOps
 
-    class Pretended(Hands):
+    class Pretended(GpuOps):
         def __init__(self) -> None:
             super().__init__("cpu")
             self.cuda = True
@@ -112,20 +112,20 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> Any:
         def inline_range(self, name: str) -> AbstractContextManager[None]:
             return self.range(name)
 
-    hands = Pretended()
-    monkeypatch.setattr(hands.torch.cuda, "_sleep", lambda cycles: None, raising=False)
-    return hands
+    gpu_ops = Pretended()
+    monkeypatch.setattr(gpu_ops.torch.cuda, "_sleep", lambda cycles: None, raising=False)
+    return gpu_ops
 
 
 def test_kernels_are_booked_in_all_and_by_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = pretended(monkeypatch)
+    gpu_ops = pretended(monkeypatch)
     from nsys_digest.workloads.patterns import program
 
-    program.phase(hands, program.warm_up, 2)
-    program.phase(hands, program.kernels, 2)
-    program.phase(hands, program.streams, 2)
-    program.phase(hands, program.names, 2)
-    account = hands.ledger.to_dict()
+    program.phase(gpu_ops, program.warm_up, 2)
+    program.phase(gpu_ops, program.kernels, 2)
+    program.phase(gpu_ops, program.streams, 2)
+    program.phase(gpu_ops, program.names, 2)
+    account = gpu_ops.expected.to_dict()
     # warm-up 2; a round of kernels is outer 1, middle 2, inner 3, recursive 1; of streams 2; of names 3
     assert account["kernels"] == 2 + 2 * (1 + 2 + 3 + 1) + 2 * 2 + 2 * 3
     launched = {name: row["kernels"] for name, row in account["ranges"].items() if "kernels" in row}
@@ -148,12 +148,12 @@ def test_kernels_are_booked_in_all_and_by_range(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_copies_are_booked_by_direction_and_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = pretended(monkeypatch)
+    gpu_ops = pretended(monkeypatch)
     from nsys_digest.workloads.patterns import program
 
-    program.phase(hands, program.copies, 3)
+    program.phase(gpu_ops, program.copies, 3)
     unit = 256 * 1024
-    assert [tuple(row.values()) for row in hands.ledger.to_dict()["copies"]] == [
+    assert [tuple(row.values()) for row in gpu_ops.expected.to_dict()["copies"]] == [
         ("HtoD", "pageable", "device", 3, 3 * unit),
         ("HtoD", "pinned", "device", 3, 3 * 2 * unit),
         ("DtoD", "device", "device", 3, 3 * 2 * unit),
@@ -163,34 +163,36 @@ def test_copies_are_booked_by_direction_and_kinds(monkeypatch: pytest.MonkeyPatc
 
 
 def test_kernels_of_threads_belong_to_their_own_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = pretended(monkeypatch)
+    gpu_ops = pretended(monkeypatch)
     from nsys_digest.workloads.patterns import program
 
-    with hands.range("phase in_threads"):
-        program.in_threads(hands, 5, 4)
-    ranges = hands.ledger.to_dict()["ranges"]
+    with gpu_ops.range("phase in_threads"):
+        program.in_threads(gpu_ops, 5, 4)
+    ranges = gpu_ops.expected.to_dict()["ranges"]
     assert ranges["thread"] == {"count": 20, "threads": 4, "kernels": 40, "graph_kernels": 0}
     assert ranges["phase in_threads"]["kernels"] == 0
 
 
 def test_what_a_system_has_not_is_skipped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = pretended(monkeypatch)
+    gpu_ops = pretended(monkeypatch)
     from nsys_digest.workloads.patterns import program
 
     for pattern in program.NEED_CUDA:
-        program.phase(hands, pattern, 1)
+        program.phase(gpu_ops, pattern, 1)
     reason = "PyTorch has loaded no libcudart.so"
-    if not hands.torch.backends.cuda.is_built():
-        assert hands.ledger.skipped == [{"pattern": name, "reason": reason} for name in ("sets", "managed", "graphs")]
+    if not gpu_ops.torch.backends.cuda.is_built():
+        assert gpu_ops.expected.skipped == [
+            {"pattern": name, "reason": reason} for name in ("sets", "managed", "graphs")
+        ]
 
 
 def test_accounts_of_processes_add_up() -> None:
-    one, two = Ledger(), Ledger()
-    for ledger, size in ((one, 10), (two, 32)):
-        ledger.began("step")
-        ledger.launched(2, ["step"])
-        ledger.copied("HtoD", "pinned", "device", size)
-        ledger.skip("managed", "no")
+    one, two = ExpectedCounts(), ExpectedCounts()
+    for expected, size in ((one, 10), (two, 32)):
+        expected.began("step")
+        expected.launched(2, ["step"])
+        expected.copied("HtoD", "pinned", "device", size)
+        expected.skip("managed", "no")
     two.copied("DtoH", "device", "pinned", 5)
     two.marked("m")
     total = merged(one.to_dict(), two.to_dict())

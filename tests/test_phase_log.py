@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsys_digest.errors import LogInvalid
+from nsys_digest.workloads.errors import LogInvalid
 from nsys_digest.workloads.phases import forms
 from nsys_digest.workloads.phases.reader import parse_document, parse_lines, read_log
 from nsys_digest.workloads.phases.records import (

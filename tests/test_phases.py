@@ -213,7 +213,11 @@ def test_disagreement_is_told_without_a_reader(log: Path, trace: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        command("phases", "--check", log, trace), env=environment(), stdout=writer, stderr=subprocess.PIPE, check=False
+        command("workload", "phases", "--check", log, trace),
+        env=environment(),
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
     )
     os.close(writer)
     assert done.returncode == 5

@@ -291,29 +291,31 @@ def imaging() -> TraceBuilder:
     )
 
 
-def rules_file(folder: Path, text: str) -> Path:
+def categories_file(folder: Path, text: str) -> Path:
     path = folder / "mine.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-IMAGE_RULE = "[[rule]]\ncategory = 'image'\npattern = 'Grayscale'\n"
+IMAGE_RULE = "[[category]]\nname = 'image'\npattern = 'Grayscale'\n"
 
 
-def test_categories_with_rules_of_ones_own(tmp_path: Path) -> None:
+def test_categories_of_ones_own(tmp_path: Path) -> None:
     shipped = digest_of(imaging(), tmp_path).categories
     assert shipped == {"other": Category(3, 35, 30), "gemm": Category(1, 30, 30)}
-    mine = digest_of(imaging(), tmp_path, categories=rules_file(tmp_path, IMAGE_RULE)).categories
+    mine = digest_of(imaging(), tmp_path, categories=categories_file(tmp_path, IMAGE_RULE)).categories
     # the union is over both devices
     assert mine == {"gemm": Category(1, 30, 30), "image": Category(2, 25, 20), "other": Category(1, 10, 10)}
     assert list(mine) == ["gemm", "image", "other"]
-    alone = digest_of(imaging(), tmp_path, categories=rules_file(tmp_path, f"extends = false\n{IMAGE_RULE}")).categories
+    alone = digest_of(
+        imaging(), tmp_path, categories=categories_file(tmp_path, f"extends = false\n{IMAGE_RULE}")
+    ).categories
     assert alone == {"other": Category(2, 40, 40), "image": Category(2, 25, 20)}
 
 
-def test_rules_decide_what_is_communication(tmp_path: Path) -> None:
-    rules = rules_file(tmp_path, "[[rule]]\ncategory = 'communication'\npattern = 'Grayscale'\n")
-    found = digest_of(imaging(), tmp_path, categories=rules).communication
+def test_categories_decide_what_is_communication(tmp_path: Path) -> None:
+    own = categories_file(tmp_path, "[[category]]\nname = 'communication'\npattern = 'Grayscale'\n")
+    found = digest_of(imaging(), tmp_path, categories=own).communication
     assert found == (
         Communication(0, 10, 10, 0, {"other": KindTotal(1, 10)}),
         Communication(1, 15, 0, 15, {"other": KindTotal(1, 15)}),
@@ -527,31 +529,31 @@ def test_gaps(trace: Path, whole: dict[Path, Digest]) -> None:
         summarize(trace, gaps=-1)
 
 
-# rules
+# categories
 
 
-def test_rules_as_json(tmp_path: Path) -> None:
+def test_category_use_as_json(tmp_path: Path) -> None:
     path = imaging().write(tmp_path / "trace.sqlite")
-    rules = rules_file(tmp_path, IMAGE_RULE)
-    ran = call("categories", "--categories", rules, path)
+    own = categories_file(tmp_path, IMAGE_RULE)
+    ran = call("categories", "--categories", own, path)
     assert (ran.status, ran.err) == (0, "")
     document = json.loads(ran.out)
     assert list(document) == ["file", "kernels"]
-    assert [(row["name"], row["count"], row["total_s"], row["rule"]) for row in document["kernels"]][1:] == [
+    assert [(row["name"], row["count"], row["total_s"], row["source"]) for row in document["kernels"]][1:] == [
         ("GrayscaleKernel(uchar4 *, int)", 2, 25e-9, "mine.toml 1"),
         ("solve(int)", 1, 10e-9, None),
     ]
     assert document["kernels"][1]["pattern"] == "Grayscale"
     assert document["kernels"][2]["category"] is document["kernels"][2]["pattern"] is None
-    assert classify(path, categories=rules, reader="stdlib").to_json() + "\n" == ran.out
-    assert call("categories", "--categories", rules, "--compact", path).out.count("\n") == 1
+    assert classify(path, categories=own, reader="stdlib").to_json() + "\n" == ran.out
+    assert call("categories", "--categories", own, "--compact", path).out.count("\n") == 1
 
 
 @pytest.mark.parametrize("format", ["text", "markdown"])
-def test_rules_for_people_say_first_what_no_rule_took(format: str, tmp_path: Path) -> None:
+def test_category_use_for_people_says_first_what_no_pattern_took(format: str, tmp_path: Path) -> None:
     path = imaging().write(tmp_path / "trace.sqlite")
     out = call("categories", "--format", format, path).out
-    unknown, known = out.index("Kernels that no rule took"), out.index("Kernels by rule")
+    unknown, known = out.index("Kernels that no pattern took"), out.index("Kernels by pattern")
     assert unknown < out.index("GrayscaleKernel") < out.index("solve(int)") < known < out.index(GEMM)
     assert "2 names" in out
     cut = call("categories", "--format", format, "--top", "1", path).out
@@ -559,7 +561,7 @@ def test_rules_for_people_say_first_what_no_rule_took(format: str, tmp_path: Pat
     assert "solve(int)" not in cut
 
 
-def test_rules_of_a_trace_without_kernels() -> None:
+def test_category_use_of_a_trace_without_kernels() -> None:
     nogpu = next(trace for trace in TRACES if trace.stem == "nogpu")
     assert json.loads(call("categories", nogpu).out) == {"file": "nogpu.sqlite", "kernels": []}
     for shown in ("text", "markdown"):
@@ -567,9 +569,9 @@ def test_rules_of_a_trace_without_kernels() -> None:
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=named)
-def test_rules_know_every_kernel_of_the_fixtures(trace: Path, whole: dict[Path, Digest]) -> None:
+def test_patterns_know_every_kernel_of_the_fixtures(trace: Path, whole: dict[Path, Digest]) -> None:
     uses = classify(trace).kernels
-    assert [use.name for use in uses if use.rule is None] == []
+    assert [use.name for use in uses if use.source is None] == []
     assert sum(use.count for use in uses) == whole[trace].kernel_count
     assert sum(use.total_ns for use in uses) == sum(device.sum_ns["kernel"] for device in whole[trace].devices)
 
@@ -632,7 +634,9 @@ def test_without_the_columns_that_link_work_to_calls_nothing_is_attributed(
         f"Table {table} lacks {column}; figures that need them fall short"
     ]
     assert digest.idle is not None
-    assert {name: cause.ns for name, cause in digest.idle.devices[0].causes.items() if cause.ns} == {"unattributed": 20}
+    assert {name: cause.sum_ns for name, cause in digest.idle.devices[0].causes.items() if cause.sum_ns} == {
+        "unattributed": 20
+    }
     assert digest.launch is not None
     assert digest.launch.unmatched_kernel_count == 2
     detail = digest.nvtx["step"].detail
@@ -674,7 +678,7 @@ def test_without_gpu_activity_busy_and_idle_are_unknown_and_not_zero(tmp_path: P
     assert detail is not None
     assert (detail.launched_busy_ns, detail.gpu_idle_ns, detail.p50_ns) == (None, None, 30)
     assert digest.dispatch_steps is not None
-    assert [(step.gpu_busy_ns, step.gpu_launched_ns) for step in digest.dispatch_steps] == [(None, None)]
+    assert [(step.gpu_overlap_ns, step.launched_busy_ns) for step in digest.dispatch_steps] == [(None, None)]
     jsonschema.validate(digest.to_dict(), json_schema())
     assert Digest.from_json(digest.to_json()) == digest
 

@@ -82,11 +82,11 @@ def drawn() -> TraceBuilder:
 
 
 def facts(trace: Path) -> dict[str, Any]:
-    """Return the digest but for the name of the file and the uuids of the GPUs, which are made up."""
+    """Return the digest but for what is made up or taken out: name and path of the file, its time, uuids of GPUs."""
     document = summarize(trace).to_dict()
     uuids = [gpu.pop("uuid") for gpu in [*document["capture"]["gpus"], *document["devices"]]]
     assert uuids
-    document.pop("file")
+    del document["file"], document["path"], document["run"]
     return document
 
 

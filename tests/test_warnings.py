@@ -24,6 +24,13 @@ def graph_launch(trace: TraceBuilder, process: int = 1) -> TraceBuilder:
     return trace.api("cudaGraphLaunch_v10000", 10, 12, correlation=2, process=process)
 
 
+def two_processes() -> TraceBuilder:
+    """Draw a launch and its kernel in each of two processes, both on device 0."""
+    return (
+        launched().api("cudaLaunchKernel_v7000", 0, 5, process=2, correlation=1).kernel(6, 9, process=2, correlation=1)
+    )
+
+
 DESERVED = {
     "truncated-capture": launched().diagnostic("Not all CUDA events might have been collected."),
     "collector-report": launched().diagnostic("CUPTI: ActivityFlushAll failed", severity=3),
@@ -48,6 +55,7 @@ DESERVED = {
     "newer-schema": launched().meta("EXPORT_SCHEMA_VERSION", "3.26.0"),
     "reduced-schema": launched().drop_columns("CUPTI_ACTIVITY_KIND_KERNEL", "contextId"),
     "gpu-name-guessed": (launched().gpu(0, "first", id=0, processes=()).gpu(1, "second", id=1, processes=())),
+    "device-ambiguous": (two_processes().gpu(0, "a", id=0, processes=()).gpu(1, "b", id=1, processes=())),
     "ordinal-shared": (
         launched()
         .api("cudaLaunchKernel_v7000", 0, 5, process=2, correlation=1)
@@ -82,6 +90,11 @@ def test_a_trace_that_deserves_it(code: str, tmp_path: Path) -> None:
         pytest.param(launched().meta("EXPORT_SCHEMA_VERSION", "3.25.9"), id="known schema"),
         pytest.param(launched().gpu(0, "only", processes=()), id="one GPU"),
         pytest.param(launched().gpu(0, "a", id=3).gpu(1, "b", id=0), id="mapped GPUs"),
+        pytest.param(two_processes().gpu(0, "only", processes=()), id="two processes, one GPU"),
+        pytest.param(
+            two_processes().gpu(0, "a", id=0, processes=(1, 2)).gpu(1, "b", id=1, processes=()),
+            id="two mapped processes",
+        ),
         pytest.param(launched().api("cudaMalloc_v3020", 0, 1, process=2), id="a process that launches nothing"),
     ],
 )
@@ -127,7 +140,7 @@ def test_ranges_without_any_cuda(tmp_path: Path) -> None:
 def test_graph_launches_are_told_apart_by_process(tmp_path: Path) -> None:
     """Graph rows of one process do not excuse another, whose launch has the same correlation id."""
     trace = graph_launch(graph_launch(launched()).graph(13, 20, correlation=2), process=2)
-    trace.kernel(6, 9, process=2)
+    trace.kernel(6, 9, process=2).gpu(0, "only", processes=())
     digest = summarize(trace.write(tmp_path / "t.sqlite"), sections=[])
     assert [(warn.code, "process 2 launched 1 CUDA graph," in warn.message) for warn in digest.warnings] == [
         ("graph-work-missing", True)

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from builder import TraceBuilder
-from nsys_digest.errors import CheckpointInvalid, UsageInvalid
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.workloads.errors import CheckpointInvalid
 from nsys_digest.workloads.phases.reader import parse_document, parse_lines, read_log
 from nsys_digest.workloads.phases.records import PhaseLog
 from support import Ran, call, spawn, the_line

@@ -14,7 +14,7 @@ import pytest
 
 import nsys_digest
 from builder import TraceBuilder
-from nsys_digest.errors import WorkloadFailed
+from nsys_digest.workloads.errors import WorkloadFailed
 from support import ROOT, call, spawn, the_line
 
 torch = pytest.importorskip("torch")

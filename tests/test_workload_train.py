@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from nsys_digest.errors import UsageInvalid, WorkloadFailed
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.workloads.errors import WorkloadFailed
 from support import call, command, environment, the_line
 
 torch = pytest.importorskip("torch")

@@ -19,7 +19,7 @@ def command(
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to list in text and markdown.")] = 40,
     compact: Compact = False,
 ) -> None:
-    """Show which rule took which kernel of a trace. What no rule took comes first."""
+    """Show which category each kernel of a trace is in, and by which pattern. What no pattern took comes first."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import classify

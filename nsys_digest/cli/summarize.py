@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from nsys_digest.cli.labels import LabelCi, Labels, labels_of
 from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StepName, Trace, words_of
 from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
@@ -60,6 +61,8 @@ def command(
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,
     categories: CategoriesFile = None,
+    label: Labels = None,
+    label_ci: LabelCi = False,
     compact: Compact = False,
     threads: Annotated[
         int | None,
@@ -73,6 +76,7 @@ def command(
     """Digest a trace: GPU busy and idle, and why. Also launches, kernels, memory, CUDA API, NVTX ranges and marks."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
+    labels = labels_of(label, ci=label_ci)
     from nsys_digest.pipeline import summarize
 
     with progress_bar(trace) as show:
@@ -86,6 +90,7 @@ def command(
             gaps=gaps,
             categories=categories,
             steps=steps,
+            labels=labels,
             threads=threads,
             reader=reader.value,
             progress=show,

@@ -9,7 +9,7 @@ import typer
 
 from nsys_digest.cli.options import Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write_report
-from nsys_digest.errors import PhasesDisagree
+from nsys_digest.workloads.errors import PhasesDisagree
 
 
 def command(

@@ -19,10 +19,10 @@ _NAMES_OF: Final = {"kernel_durations": "kernels", "api_durations": "api", "laun
 """The table whose renamed names another one shares."""
 
 
-def tables(base: Digest, head: Digest, rules: Callable[[], KernelCategories]) -> dict[str, Table | None]:
-    """Return every table; None where a side lacks the section. ``rules`` are read if names must be told apart."""
+def tables(base: Digest, head: Digest, kernel_categories: Callable[[], KernelCategories]) -> dict[str, Table | None]:
+    """Return every table; None where a side lacks the section. ``kernel_categories`` tell names apart, if need be."""
     labels = device_labels(base, head)
-    names = {"kernels": _kernel_names(base, head, rules), "api": _api_names(base, head)}
+    names = {"kernels": _kernel_names(base, head, kernel_categories), "api": _api_names(base, head)}
     found: dict[str, Table | None] = {}
     for name, (by, part) in PARTS.items():
         ours, theirs = (part(digest, of) for digest, of in zip((base, head), labels, strict=True))
@@ -47,14 +47,14 @@ def _complete(name: str, base: Digest, head: Digest) -> bool:
     return True
 
 
-def _kernel_names(base: Digest, head: Digest, rules: Callable[[], KernelCategories]) -> Names:
+def _kernel_names(base: Digest, head: Digest, kernel_categories: Callable[[], KernelCategories]) -> Names:
     known: list[KernelCategories] = []
 
     def category(name: str) -> str:
         if not known:
-            known.append(rules())
-        rule = known[0].classify(name)
-        return rule.category if rule else OTHER
+            known.append(kernel_categories())
+        pattern = known[0].classify(name)
+        return pattern.category if pattern else OTHER
 
     if not _complete("kernels", base, head):
         return NO_NAMES

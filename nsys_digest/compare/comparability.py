@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from nsys_digest.compare.capture_facts import FACTS, Fact
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
-from nsys_digest.model.base_types import Device
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_name
 from nsys_digest.model.digest import Digest
 
@@ -18,7 +18,7 @@ MISMATCH_CODES: Final[Mapping[str, str]] = {
     "graph-mode": "CUDA graphs were traced as a whole on one side, and node by node on the other",
     "nsys-version": "the traces are of different major versions of nsys",
     "trace-options": "GPU work, CUDA API calls or NVTX were traced on one side only",
-    "window-or-filters": "the digests were made with other sections, or names were read otherwise",
+    "window-or-filters": "the digests were made with other options: sections, names, kernel categories or steps",
     "truncated": "a capture is incomplete: events are missing",
 }
 """Every reason not to compare, and what it means in one line."""
@@ -59,32 +59,37 @@ class Comparability:
 def mismatches(base: RunSet, head: RunSet) -> tuple[Difference, ...]:
     """Return every reason not to compare the sides, in the order of ``MISMATCH_CODES``; a fact not known is none."""
     found: list[Difference] = []
-    for code, (what, fact) in _FACTS.items():
-        found += _among(code, what, fact, base, "BASE")
-        found += _among(code, what, fact, head, "HEAD")
+    for fact in FACTS:
+        found += _among(fact, base, "BASE")
+        found += _among(fact, head, "HEAD")
         first, second = _known(fact, base), _known(fact, head)
         if first is not None and second is not None and first[1] != second[1]:
-            message = f"{what}: {first[1]} in BASE ({first[0].source}), {second[1]} in HEAD ({second[0].source})"
-            found.append(Difference(code, message, first[1], second[1]))
+            own, other = fact.apart(first[1], second[1])
+            message = f"{fact.what}: {own} in BASE ({first[0].source}), {other} in HEAD ({second[0].source})"
+            found.append(Difference(fact.code, message, own, other))
     found += _incomplete(base, head)
     return tuple(found)
 
 
 def repeat_mismatches(side: RunSet, name: str) -> tuple[Difference, ...]:
     """Return every reason why the repeats of one side are no repeats; ``name`` is what messages call the side."""
-    return tuple(found for code, (what, fact) in _FACTS.items() for found in _among(code, what, fact, side, name))
+    return tuple(found for fact in FACTS for found in _among(fact, side, name))
 
 
 def unknown_facts(base: RunSet, head: RunSet) -> tuple[Unknown, ...]:
     """Return the reasons that cannot be ruled out because a digest does not tell the fact."""
-    found = []
-    for code, (what, fact) in _FACTS.items():
-        silent = [run.source for run in (*base.runs, *head.runs) if fact(run.digest) is None]
-        if code == "graph-mode" and not any(_launches_graphs(run.digest) for run in (*base.runs, *head.runs)):
+    runs = (*base.runs, *head.runs)
+    silent: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for fact in FACTS:
+        sources = tuple(dict.fromkeys(run.source for run in runs if fact.of(run.digest) is None))
+        if fact.code == "graph-mode" and not any(_launches_graphs(run.digest) for run in runs):
             continue
-        if silent:
-            found.append(Unknown(code, f"{what}: unknown for {', '.join(dict.fromkeys(silent))}"))
-    return tuple(found)
+        if sources:
+            silent.setdefault((fact.code, sources), []).append(fact.what)
+    return tuple(
+        Unknown(code, f"{', '.join(whats)}: unknown for {', '.join(sources)}")
+        for (code, sources), whats in silent.items()
+    )
 
 
 def comparability(base: RunSet, head: RunSet, allow: Iterable[str] = ()) -> Comparability:
@@ -123,30 +128,28 @@ def check_reasons(allow: Iterable[str]) -> frozenset[str]:
     return allowed
 
 
-_Fact = Callable[[Digest], str | None]
-
-
-def _known(fact: _Fact, side: RunSet) -> tuple[Run, str] | None:
+def _known(fact: Fact, side: RunSet) -> tuple[Run, str] | None:
     """Return the first run of a side that tells the fact, with what it tells."""
     for run in side.runs:
-        value = fact(run.digest)
+        value = fact.of(run.digest)
         if value is not None:
             return run, value
     return None
 
 
-def _among(code: str, what: str, fact: _Fact, side: RunSet, name: str) -> Iterator[Difference]:
+def _among(fact: Fact, side: RunSet, name: str) -> Iterator[Difference]:
     """Yield one difference for each value that repeats of a side have besides that of the first one."""
     first = _known(fact, side)
     if first is None:
         return
     told = {first[1]}
     for run in side.runs:
-        value = fact(run.digest)
+        value = fact.of(run.digest)
         if value is not None and value not in told:
             told.add(value)
-            message = f"{what} within {name}: {first[1]} ({first[0].source}), {value} ({run.source})"
-            yield Difference(code, message, first[1], value)
+            own, other = fact.apart(first[1], value)
+            message = f"{fact.what} within {name}: {own} ({first[0].source}), {other} ({run.source})"
+            yield Difference(fact.code, message, own, other)
 
 
 def _incomplete(base: RunSet, head: RunSet) -> Iterator[Difference]:
@@ -163,58 +166,5 @@ def _incomplete_codes(run: Run) -> list[str]:
     return sorted({warn.code for warn in run.digest.warnings} & INCOMPLETE)
 
 
-def _active(digest: Digest) -> list[Device]:
-    return [device for device in digest.devices if device.span_ns is not None]
-
-
-def _gpu_model(digest: Digest) -> str | None:
-    names = {device.name for device in _active(digest)}
-    return None if not names or None in names else ", ".join(sorted(name for name in names if name))
-
-
-def _device_count(digest: Digest) -> str | None:
-    return str(len(_active(digest))) if _active(digest) else None
-
-
-def _graph_mode(digest: Digest) -> str | None:
-    """Return the mode that the trace names, or that its rows show."""
-    if digest.capture.graph_trace_mode:
-        return digest.capture.graph_trace_mode
-    if any(device.count.get("graph") for device in digest.devices):
-        return "graph"
-    return "node" if digest.graph_node_kernel_count else None
-
-
 def _launches_graphs(digest: Digest) -> bool:
     return any(call_name(name) in GRAPH_LAUNCH_CALLS for name in digest.api)
-
-
-def _nsys_version(digest: Digest) -> str | None:
-    return (digest.capture.product_version or "").partition(".")[0] or None
-
-
-def _traced(digest: Digest) -> str | None:
-    rows = [process.rows for process in digest.capture.processes]
-    kinds = {
-        "GPU work": any(device.span_ns is not None for device in digest.devices),
-        "CUDA API": any(counts.get("api") for counts in rows),
-        "NVTX": any(counts.get("nvtx") for counts in rows),
-    }
-    return ", ".join(kind for kind, seen in kinds.items() if seen) or "nothing"
-
-
-def _filters(digest: Digest) -> str | None:
-    capture = digest.capture
-    names = "raw range names" if capture.raw_nvtx_names else "range names without serial numbers"
-    return f"sections {', '.join(capture.sections) or 'base'}; dispatch prefix {capture.dispatch_prefix!r}; {names}"
-
-
-_FACTS: Final[Mapping[str, tuple[str, _Fact]]] = {
-    "gpu-model": ("GPU model", _gpu_model),
-    "device-count": ("number of GPUs that did work", _device_count),
-    "graph-mode": ("CUDA graph trace mode", _graph_mode),
-    "nsys-version": ("major version of nsys", _nsys_version),
-    "trace-options": ("events traced", _traced),
-    "window-or-filters": ("options of the digest", _filters),
-}
-"""What a digest tells of each reason, in words; None where it does not."""

@@ -29,7 +29,7 @@ def documents(side: RunSet, like: Digest) -> tuple[tuple[Json, ...], tuple[str, 
 
 
 def _active(digest: Digest) -> list[int]:
-    return [device.device for device in digest.devices if device.span_ns is not None]
+    return [device.device for device in digest.devices if device.did_work]
 
 
 def _renamed(run: Run, like: Digest) -> dict[int, int]:

@@ -120,10 +120,10 @@ def compare(
     head: RunSet,
     *,
     allow_mismatch: Iterable[str] = (),
-    rules: Callable[[], KernelCategories],
+    kernel_categories: Callable[[], KernelCategories],
     tool_version: str,
 ) -> Diff:
-    """Compare two sides by one typical run of each; ``rules`` tell kernels apart that have nearly the same name.
+    """Compare two sides by one typical run of each; ``kernel_categories`` tell apart kernels of similar name.
 
     Raises:
         UsageInvalid: ``allow_mismatch`` has a reason that does not exist.
@@ -140,7 +140,7 @@ def compare(
         headline=_headline(base, head, ours, theirs),
         span=whole_account(ours, theirs),
         devices=device_accounts(ours, theirs),
-        tables=tables(ours, theirs, rules),
+        tables=tables(ours, theirs, kernel_categories),
         tool_version=tool_version,
     )
 

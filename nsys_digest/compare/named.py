@@ -88,7 +88,7 @@ def _idle(digest: Digest, labels: Labels) -> Named | None:
     if digest.idle is None:
         return None
     return {
-        f"{label}/{name}": {"total_ns": cause.ns, "gaps": cause.gaps, "longest_ns": cause.longest_ns}
+        f"{label}/{name}": {"total_ns": cause.sum_ns, "gaps": cause.gaps, "longest_ns": cause.longest_ns}
         for label, device in zip(labels, digest.idle.devices, strict=False)
         for name, cause in device.causes.items()
     }
@@ -175,7 +175,7 @@ def _memory(digest: Digest, _: Labels) -> Named | None:
     )
     found: dict[str, Figures] = {
         name: {
-            "total_ns": copies.ns,
+            "total_ns": copies.sum_ns,
             "count": copies.count,
             "bytes": copies.bytes,
             "gbps_p50": copies.gbps.p50,
@@ -184,7 +184,7 @@ def _memory(digest: Digest, _: Labels) -> Named | None:
         for name, copies in zip(names, digest.memory.copies, strict=True)
     }
     sets = digest.memory.sets
-    return found | {"set": {"total_ns": sets.ns, "count": sets.count, "bytes": sets.bytes}}
+    return found | {"set": {"total_ns": sets.sum_ns, "count": sets.count, "bytes": sets.bytes}}
 
 
 def _communication(digest: Digest, labels: Labels) -> Named | None:
@@ -192,9 +192,9 @@ def _communication(digest: Digest, labels: Labels) -> Named | None:
         return None
     return {
         label: {
-            "total_ns": digest.communication[place].total_ns,
+            "union_ns": digest.communication[place].union_ns,
             "exposed_ns": digest.communication[place].exposed_ns,
-            "overlapped_ns": digest.communication[place].overlapped_ns,
+            "hidden_ns": digest.communication[place].hidden_ns,
         }
         for place, label in _with_kernels(digest, labels)
     }
@@ -204,7 +204,7 @@ def _communication_kinds(digest: Digest, labels: Labels) -> Named | None:
     if digest.communication is None:
         return None
     return {
-        f"{label}/{kind}": {"total_ns": total.ns, "count": total.count}
+        f"{label}/{kind}": {"total_ns": total.sum_ns, "count": total.count}
         for place, label in _with_kernels(digest, labels)
         for kind, total in digest.communication[place].by_kind.items()
     }
@@ -235,8 +235,8 @@ def _dispatch_steps(digest: Digest, _: Labels) -> Named | None:
             "steps": step.steps,
             "actual": step.actual,
             "padding_ratio": step.padding_ratio,
-            "gpu_busy_ns": step.gpu_busy_ns,
-            "gpu_launched_ns": step.gpu_launched_ns,
+            "gpu_overlap_ns": step.gpu_overlap_ns,
+            "launched_busy_ns": step.launched_busy_ns,
             "graph_launch_count": step.graph_launch_count,
         }
         for name, step in zip(_step_names(digest), digest.dispatch_steps, strict=True)

@@ -189,7 +189,7 @@ def _device_idle(digest: Digest, place: int) -> dict[str, int] | None:
     accounts: tuple[DeviceIdle, ...] = digest.idle.devices if digest.idle is not None else ()
     if len(accounts) != len(active(digest)):
         return None
-    causes = {name: cause.ns for name, cause in accounts[place].causes.items()}
+    causes = {name: cause.sum_ns for name, cause in accounts[place].causes.items()}
     return causes if sum(causes.values()) == active(digest)[place].idle_ns else None
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -196,9 +197,8 @@ class Store:
 
 def gpu_of(digest: Digest) -> str | None:
     """Return the GPUs that did work, by model, with how many where there are several; None without any."""
-    models = [device.name or "unknown GPU" for device in digest.devices if device.span_ns is not None]
-    counts = [(model, models.count(model)) for model in sorted(set(models))]
-    return ", ".join(model if count == 1 else f"{count} {model}" for model, count in counts) or None
+    models = Counter(device.name or "unknown GPU" for device in digest.devices if device.did_work)
+    return ", ".join(model if count == 1 else f"{count} {model}" for model, count in sorted(models.items())) or None
 
 
 def _called(entry: Entry) -> str:

@@ -37,7 +37,7 @@ _TOTALS: Final = (
     _Kind("Kernels; by a few more nothing is lost", "kernel_count", '"2%"', "count"),
 )
 _NAMED: Final = (
-    _Kind("Why a GPU was idle", "idle.devices.*.causes.*.s", '["20%", "1ms"]', "s"),
+    _Kind("Why a GPU was idle", "idle.devices.*.causes.*.sum_s", '["20%", "1ms"]', "s"),
     _Kind("Kernels by kind of work", "categories.*.sum_s", '["10%", "500us"]', "s"),
     _Kind("Communication that no compute hides", "communication.*.exposed_s", '["10%", "500us"]', "s"),
     _Kind("NVTX ranges", "nvtx.*.union_s", '["10%", "1ms"]', "s"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from nsys_digest.model.codec import decode, encode
@@ -124,8 +124,58 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Traced:
+    """Whether CUDA and NVTX were traced; None where the trace does not tell."""
+
+    cuda: bool | None = None
+    nvtx: bool | None = None
+
+    def to_dict(self) -> Json:
+        """Return the fields."""
+        return {"cuda": self.cuda, "nvtx": self.nvtx}
+
+    @classmethod
+    def from_dict(cls, data: Json) -> Traced:
+        """Undo :meth:`to_dict`."""
+        return cls(data.get("cuda"), data.get("nvtx"))
+
+
+@dataclass(frozen=True, slots=True)
+class CategoriesFile:
+    """The file of kernel categories that a digest was made with: its name without folder, and what was in it."""
+
+    file: str
+    sha256: str
+
+    def to_dict(self) -> Json:
+        """Return the fields."""
+        return {"file": self.file, "sha256": self.sha256}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """When the trace was recorded (ISO 8601, UTC; None where it does not tell), and what the user says of the run."""
+
+    recorded_at: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> Json:
+        """Return the fields."""
+        return {"recorded_at": self.recorded_at, "labels": dict(self.labels)}
+
+    @classmethod
+    def from_dict(cls, data: Json) -> RunFacts:
+        """Undo :meth:`to_dict`."""
+        return cls(data.get("recorded_at"), data.get("labels", {}))
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
-    """What the trace says of itself, and what the digest was asked for."""
+    """What the trace says of itself, and the options of the digest that change its figures.
+
+    ``max_nvtx_names`` is None in a document of before it was kept; then ``categories`` and ``steps`` are not known
+    either. Else None stands for the shipped categories, and for no range taken as a step.
+    """
 
     product: str | None
     product_version: str | None
@@ -137,6 +187,10 @@ class Capture:
     dispatch_prefix: str
     raw_nvtx_names: bool
     sections: tuple[str, ...] = ()
+    traced: Traced = Traced()
+    max_nvtx_names: int | None = None
+    categories: CategoriesFile | None = None
+    steps: str | None = None
 
     def to_dict(self) -> Json:
         """Return the fields, times in seconds; ``window`` is null: the whole trace."""
@@ -153,12 +207,18 @@ class Capture:
                 "dispatch_prefix": self.dispatch_prefix,
                 "raw_nvtx_names": self.raw_nvtx_names,
                 "sections": list(self.sections),
+                "max_nvtx_names": self.max_nvtx_names,
+                "categories": None if self.categories is None else self.categories.to_dict(),
+                "steps": self.steps,
             },
+            "traced": self.traced.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, data: Json) -> Capture:
         """Undo :meth:`to_dict`."""
+        filters = data["filters"]
+        categories = filters.get("categories")
         return cls(
             product=data["product"],
             product_version=data["product_version"],
@@ -167,9 +227,13 @@ class Capture:
             graph_trace_mode=data["graph_trace_mode"],
             gpus=tuple(Gpu(**gpu) for gpu in data["gpus"]),
             processes=tuple(Process(**process) for process in data["processes"]),
-            dispatch_prefix=data["filters"]["dispatch_prefix"],
-            raw_nvtx_names=data["filters"]["raw_nvtx_names"],
-            sections=tuple(data["filters"]["sections"]),
+            dispatch_prefix=filters["dispatch_prefix"],
+            raw_nvtx_names=filters["raw_nvtx_names"],
+            sections=tuple(filters["sections"]),
+            traced=Traced.from_dict(data.get("traced", {})),
+            max_nvtx_names=filters.get("max_nvtx_names"),
+            categories=None if categories is None else CategoriesFile(categories["file"], categories["sha256"]),
+            steps=filters.get("steps"),
         )
 
 
@@ -200,10 +264,39 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceProcess:
+    """What one process did on a device, as if it had the device alone; times None without operations of any length."""
+
+    process: int | None
+    span_ns: int | None
+    busy_ns: int | None
+
+    @property
+    def idle_ns(self) -> int | None:
+        """Time of the process's own span in which nothing of it ran."""
+        return None if self.span_ns is None or self.busy_ns is None else self.span_ns - self.busy_ns
+
+    def to_dict(self) -> Json:
+        """Return the fields, times in seconds."""
+        return {
+            "process": self.process,
+            "span_s": to_seconds(self.span_ns),
+            "busy_s": to_seconds(self.busy_ns),
+            "idle_s": to_seconds(self.idle_ns),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Json) -> DeviceProcess:
+        """Undo :meth:`to_dict`."""
+        return cls(data["process"], to_ns(data["span_s"]), to_ns(data["busy_s"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """One GPU: ``busy_ns + idle_ns == span_ns``; all None for a GPU that did nothing.
 
-    ``union_ns`` merges the operations of a kind, ``sum_ns`` adds them, ``count`` counts their rows.
+    ``union_ns`` merges the operations of a kind, ``sum_ns`` adds them, ``count`` counts their rows. ``by_process`` is
+    there where more than one process used the device.
     """
 
     device: int
@@ -216,6 +309,12 @@ class Device:
     count: Mapping[str, int]
     streams: tuple[Stream, ...]
     processes: tuple[int, ...]
+    by_process: tuple[DeviceProcess, ...] = ()
+
+    @property
+    def did_work(self) -> bool:
+        """Whether anything of any length ran on it: it has a span."""
+        return self.span_ns is not None
 
     @property
     def idle_ns(self) -> int | None:
@@ -248,6 +347,7 @@ class Device:
             "count": dict(self.count),
             "streams": [stream.to_dict() for stream in self.streams],
             "processes": list(self.processes),
+            "by_process": [own.to_dict() for own in self.by_process],
         }
 
     @classmethod
@@ -264,4 +364,5 @@ class Device:
             count={kind: data["count"][kind] for kind in KINDS},
             streams=tuple(Stream.from_dict(stream) for stream in data["streams"]),
             processes=tuple(data["processes"]),
+            by_process=tuple(DeviceProcess.from_dict(own) for own in data.get("by_process", ())),
         )

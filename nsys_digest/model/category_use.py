@@ -11,20 +11,20 @@ from nsys_digest.model.codec import encode
 
 @dataclass(frozen=True, slots=True)
 class KernelUse:
-    """A full kernel name with its time, and the rule that took it; the last four are None where none did."""
+    """A full kernel name with its time, and the pattern that took it; the last four are None where none did."""
 
     name: str
     count: int
     total_ns: int
     category: str | None
     kind: str | None
-    rule: str | None
+    source: str | None
     pattern: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryUse:
-    """Which rule took which kernel of a trace, most time first."""
+    """Which pattern took which kernel of a trace, most time first."""
 
     file: str
     kernels: tuple[KernelUse, ...]

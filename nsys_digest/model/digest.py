@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_digest.errors import DigestInvalid
-from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, Json, NvtxRange, Warn
+from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, Json, NvtxRange, RunFacts, Warn
 from nsys_digest.model.codec import check, decode, encode
 from nsys_digest.model.former_names import with_present_names
 from nsys_digest.model.section_types import (
@@ -80,6 +80,9 @@ class Digest:
     steps: Steps | None = None
     notes: str = NOTES
     schema_version: str = field(default=SCHEMA_VERSION)
+    path: str | None = None
+    """The path of the trace as it was given; None in a document of before it was kept."""
+    run: RunFacts = field(default_factory=RunFacts)
 
     @property
     def gpu_idle_within_span_ns(self) -> int | None:
@@ -105,6 +108,8 @@ class Digest:
             "notes": self.notes,
             "schema_version": self.schema_version,
             "tool": {"name": "nsys-digest", "version": self.tool_version},
+            "path": self.path,
+            "run": self.run.to_dict(),
             "capture": self.capture.to_dict(),
             "warnings": [{"code": warn.code, "message": warn.message} for warn in self.warnings],
             "devices": [device.to_dict() for device in self.devices],
@@ -146,6 +151,8 @@ class Digest:
                 tool_version=data["tool"]["version"],
                 **{name: decode(hint, data[name]) for name, hint in ADDED.items() if name in data},
                 notes=data["notes"],
+                path=data.get("path"),
+                run=RunFacts.from_dict(data.get("run", {})),
                 schema_version=version,
             )
             check(cls, digest, "digest")

@@ -195,7 +195,7 @@ def _node(schema: Json, root: Json, path: Path) -> Node | None:
     return Fixed(children) if children else None
 
 
-_LABELS: Final = frozenset({"device", "padded", "start_ns"})
+_LABELS: Final = frozenset({"device", "padded", "start_ns", "max_nvtx_names"})
 """Numbers that say which, not how much."""
 _TIMES_BY_NAME: Final = frozenset({"host_by_nvtx", "idle_causes"})
 

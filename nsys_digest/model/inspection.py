@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from nsys_digest.model.base_types import Gpu, Json
+from nsys_digest.model.base_types import Gpu, Json, Traced
 from nsys_digest.units import to_seconds
 
 
@@ -27,6 +27,15 @@ class ProcessFact:
 
 
 @dataclass(frozen=True, slots=True)
+class LogLine:
+    """A warning or error of the collector's own log, and how often it is there."""
+
+    severity: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Inspection:
     """What an export holds. Times are on the trace's own clock; they are exact where ``times_exact`` says so."""
 
@@ -45,7 +54,9 @@ class Inspection:
     last_ns: int | None
     times_exact: bool
     missing: tuple[str, ...]
-    diagnostics: tuple[str, ...]
+    diagnostics: tuple[LogLine, ...]
+    traced: Traced
+    recorded_at: str | None
 
     def to_dict(self) -> Json:
         """Return the fields; lengths of time in seconds, positions in nanoseconds."""
@@ -55,7 +66,9 @@ class Inspection:
             "product": self.product,
             "product_version": self.product_version,
             "schema_version": self.schema_version,
+            "recorded_at": self.recorded_at,
             "session_s": to_seconds(self.session_ns),
+            "traced": self.traced.to_dict(),
             "graph_trace_mode": self.graph_trace_mode,
             "gpus": [gpu.to_dict() for gpu in self.gpus],
             "processes": [{"pid": process.pid, "name": process.name} for process in self.processes],
@@ -65,7 +78,9 @@ class Inspection:
             "last_ns": self.last_ns,
             "times_exact": self.times_exact,
             "missing": list(self.missing),
-            "diagnostics": list(self.diagnostics),
+            "diagnostics": [
+                {"severity": line.severity, "message": line.message, "count": line.count} for line in self.diagnostics
+            ],
         }
 
     def to_json(self, *, compact: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 import warnings
@@ -13,10 +14,11 @@ from pathlib import Path
 from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
+from nsys_digest.model.base_types import CategoriesFile
 
 COMMUNICATION = "communication"
 OTHER = "other"
-"""The category of what no rule knows."""
+"""The category of what no pattern takes."""
 
 KINDS = (
     "all_reduce",
@@ -37,15 +39,15 @@ SEARCHED = 50_000
 """Characters of a name that patterns are looked for in: all of every name that a compiler makes."""
 
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]*")
-_TOP_KEYS = ("extends", "rule")
-_RULE_KEYS = ("category", "pattern", "kind", "note")
+_TOP_KEYS = ("extends", "category")
+_KEYS = ("name", "pattern", "kind", "note")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CategoryPattern:
     """One pattern, and the category of the kernels in whose names it is found.
 
-    ``source`` says where the rule stands: ``shipped 12`` or ``mine.toml 3``, both counted from 1.
+    ``source`` says where it stands: ``shipped 12`` or ``mine.toml 3``, both counted from 1.
     """
 
     category: str
@@ -56,40 +58,43 @@ class Rule:
 
 
 class KernelCategories:
-    """Rules in order: the first one whose pattern is found in a name wins."""
+    """Patterns in order: the first one that is found in a name wins."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules = tuple(rules)
-        self._searches = tuple((re.compile(rule.pattern).search, rule) for rule in self._rules)
-        self._known: dict[str, Rule | None] = {}
+    def __init__(self, patterns: Iterable[CategoryPattern], file: CategoriesFile | None = None) -> None:
+        """Take the patterns, and what is to be said of the file that they are from."""
+        self.file = file
+        self._patterns = tuple(patterns)
+        self._searches = tuple((re.compile(entry.pattern).search, entry) for entry in self._patterns)
+        self._known: dict[str, CategoryPattern | None] = {}
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
-        """All rules, in the order in which they are tried."""
-        return self._rules
+    def patterns(self) -> tuple[CategoryPattern, ...]:
+        """All patterns, in the order in which they are tried."""
+        return self._patterns
 
     @classmethod
     def shipped(cls) -> Self:
-        """Return the rules that come with the package."""
+        """Return the patterns that come with the package."""
         return cls(_shipped())
 
-    def classify(self, name: str) -> Rule | None:
-        """Return the first rule that knows a demangled kernel name, or None."""
+    def classify(self, name: str) -> CategoryPattern | None:
+        """Return the first pattern that is found in a demangled kernel name, or None."""
         if name not in self._known:
             start = name[:SEARCHED]
-            self._known[name] = next((rule for search, rule in self._searches if search(start)), None)
+            self._known[name] = next((entry for search, entry in self._searches if search(start)), None)
         return self._known[name]
 
 
 def load_kernel_categories(path: Path | None) -> KernelCategories:
-    """Return the shipped rules, or those of a TOML file, before the shipped ones unless it says ``extends = false``."""
+    """Return the shipped categories, or those of a file before them, or alone where it says ``extends = false``."""
     if path is None:
         return KernelCategories.shipped()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
     except OSError as error:
         raise CategoriesInvalid(
-            f"cannot read the rules {path}: {error.strerror}; check the path and permissions"
+            f"cannot read the kernel categories {path}: {error.strerror}; check the path and permissions"
         ) from None
     except UnicodeDecodeError:
         raise CategoriesInvalid(f"{path} is not UTF-8 text; save it as a TOML file in UTF-8") from None
@@ -103,37 +108,39 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     _reject_unknown(document, _TOP_KEYS, str(path))
     extends = document.get("extends", True)
     if not isinstance(extends, bool):
-        raise CategoriesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped rules")
-    own = _read_rules(document, path.name, str(path))
-    return KernelCategories((*own, *_shipped()) if extends else own)
+        raise CategoriesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped ones")
+    own = _read_patterns(document, path.name, str(path))
+    file = CategoriesFile(path.name, hashlib.sha256(content).hexdigest())
+    return KernelCategories((*own, *_shipped()) if extends else own, file)
 
 
 @cache
-def _shipped() -> tuple[Rule, ...]:
-    """Return the rules of the package."""
+def _shipped() -> tuple[CategoryPattern, ...]:
+    """Return the patterns of the package."""
     text = resources.files("nsys_digest.model").joinpath("kernel_categories.toml").read_text(encoding="utf-8")
-    return _read_rules(tomllib.loads(text), "shipped", "kernel_categories.toml of nsys-digest")
+    return _read_patterns(tomllib.loads(text), "shipped", "kernel_categories.toml of nsys-digest")
 
 
-def _read_rules(document: Mapping[str, object], source: str, place: str) -> tuple[Rule, ...]:
-    """Return the rules of a document; ``place`` begins each error."""
-    tables = document.get("rule", [])
+def _read_patterns(document: Mapping[str, object], source: str, place: str) -> tuple[CategoryPattern, ...]:
+    """Return the patterns of a document; ``place`` begins each error."""
+    tables = document.get("category", [])
     if not isinstance(tables, list):
-        raise CategoriesInvalid(f"{place}: rule is not a list of tables; begin each rule with [[rule]]")
+        raise CategoriesInvalid(f"{place}: category is not a list of tables; begin each entry with [[category]]")
     return tuple(
-        _read_rule(table, f"{source} {number}", f"{place}, rule {number}") for number, table in enumerate(tables, 1)
+        _read_pattern(table, f"{source} {number}", f"{place}, category {number}")
+        for number, table in enumerate(tables, 1)
     )
 
 
-def _read_rule(table: object, source: str, place: str) -> Rule:
-    """Return one rule, or raise what is wrong with it."""
+def _read_pattern(table: object, source: str, place: str) -> CategoryPattern:
+    """Return one pattern, or raise what is wrong with it."""
     if not isinstance(table, dict):
-        raise CategoriesInvalid(f"{place} is not a table; begin each rule with [[rule]]")
-    _reject_unknown(table, _RULE_KEYS, place)
-    category = _text(table, "category", place)
+        raise CategoriesInvalid(f"{place} is not a table; begin each entry with [[category]]")
+    _reject_unknown(table, _KEYS, place)
+    category = _text(table, "name", place)
     pattern = _text(table, "pattern", place)
     if category is None:
-        raise CategoriesInvalid(f'{place} has no category; add one, for example category = "gemm"')
+        raise CategoriesInvalid(f'{place} has no name; add one, for example name = "gemm"')
     if not _CATEGORY.fullmatch(category):
         raise CategoriesInvalid(
             f"{place}: {category!r} is no name of a category; use small letters, digits and _, a letter first"
@@ -146,7 +153,7 @@ def _read_rule(table: object, source: str, place: str) -> Rule:
         raise CategoriesInvalid(f"{place} has a kind, but its category is {category}; only {COMMUNICATION} has kinds")
     if kind is not None and kind not in KINDS:
         raise CategoriesInvalid(f"{place}: {kind!r} is no kind of communication; use one of {', '.join(KINDS)}")
-    return Rule(category, pattern, kind, _text(table, "note", place) or "", source)
+    return CategoryPattern(category, pattern, kind, _text(table, "note", place) or "", source)
 
 
 def _check_pattern(pattern: str, place: str) -> None:

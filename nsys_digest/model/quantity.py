@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from nsys_digest.units import duration, size, to_ns
+from nsys_digest.units import duration, percent, points, size, to_ns
 
 _AMOUNT: Final = re.compile(r"\+?(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([^\s\d.]*)")
 _SCALES: Final = {
@@ -76,7 +76,7 @@ def shown(value: float | None, unit: str) -> str:
     if unit == "s":
         return duration(to_ns(value))
     if unit == "ratio":
-        return f"{100 * value:.1f} %"
+        return percent(value)
     if unit == "gbps":
         return f"{value:,.0f} GB/s" if abs(value) >= 100 else f"{Decimal(f'{value:.3g}'):f} GB/s"
     if unit == "bytes":
@@ -85,7 +85,9 @@ def shown(value: float | None, unit: str) -> str:
 
 
 def shown_limit(value: float, unit: str) -> str:
-    """Write a limit for people: as a value, without zeros that nobody wrote."""
+    """Write a limit for people: as a value, without zeros that nobody wrote; a share as exactly as it was given."""
+    if unit == "ratio":
+        return f"{100 * value:.6g} %"
     number, _, suffix = shown(value, unit).partition(" ")
     whole = number.rstrip("0").rstrip(".") if "." in number else number
     return f"{whole} {suffix}".rstrip()
@@ -94,19 +96,17 @@ def shown_limit(value: float, unit: str) -> str:
 def shown_allowance(value: float, unit: str) -> str:
     """Write how far a figure may move: as a limit, and of ratios in percentage points."""
     text = shown_limit(value, unit)
-    return _points(text) if unit == "ratio" else text
+    return text.replace(" %", " pp") if unit == "ratio" else text
 
 
 def shown_change(value: float | None, unit: str) -> str:
     """Write a difference for people, with its sign; of ratios in percentage points."""
     if value is None:
         return "-"
-    text = _points(shown(value, unit)) if unit == "ratio" else shown(value, unit)
+    if unit == "ratio":
+        return points(value)
+    text = shown(value, unit)
     return f"+{text}" if value > 0 else text
-
-
-def _points(text: str) -> str:
-    return text.replace(" %", " pp")
 
 
 def shown_share(value: float | None) -> str:

@@ -45,7 +45,7 @@ class Durations:
 class Cause:
     """Idle time of one cause: in all, how many gaps have some of it, and the most that one gap has of it."""
 
-    ns: int
+    sum_ns: int
     gaps: int
     longest_ns: int
 
@@ -57,7 +57,7 @@ class Bin:
     from_ns: int
     to_ns: int
     gaps: int
-    ns: int
+    sum_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Copies:
     destination_kind: str | None
     count: int
     bytes: int
-    ns: int
+    sum_ns: int
     gbps: Bandwidth
 
 
@@ -144,7 +144,7 @@ class Sets:
 
     count: int
     bytes: int
-    ns: int
+    sum_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class KindTotal:
     """Kernels of one kind: how many, and the sum of their lengths."""
 
     count: int
-    ns: int
+    sum_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,8 @@ class Communication:
     """Collectives of one device: their union, and the part of it during which other kernels ran, and did not."""
 
     device: int
-    total_ns: int
-    overlapped_ns: int
+    union_ns: int
+    hidden_ns: int
     exposed_ns: int
     by_kind: Mapping[str, KindTotal]
 
@@ -218,8 +218,8 @@ class DispatchStep:
     actual: int | None
     padding_ratio: float | None
     wall: Durations
-    gpu_busy_ns: int | None
-    gpu_launched_ns: int | None
+    gpu_overlap_ns: int | None
+    launched_busy_ns: int | None
     graph_launch_count: int
 
 

@@ -21,7 +21,8 @@ CODES: Final[Mapping[str, str]] = {
     "newer-schema": "the export is newer than what this version was checked against",
     "reduced-schema": "the export lacks columns that nsys always writes",
     "gpu-name-guessed": "the export does not say which GPU a CUDA ordinal is",
-    "ordinal-shared": "one CUDA ordinal means different GPUs in different processes",
+    "device-ambiguous": "processes share a CUDA ordinal, and the export does not say whether it is one GPU",
+    "ordinal-shared": "one CUDA ordinal means different GPUs or MIG instances in different processes",
     "nothing-recorded": "the trace has no GPU activity, no CUDA API call and no NVTX event",
 }
 """Every warning code, and what it means in one line."""

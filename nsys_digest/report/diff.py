@@ -12,7 +12,7 @@ from nsys_digest.compare.threshold import Threshold
 from nsys_digest.model.base_types import Warn
 from nsys_digest.report.blocks import NAME, Block, Column, Report, numbers
 from nsys_digest.report.diff_words import lead, share, signed, term_words
-from nsys_digest.units import duration, size
+from nsys_digest.units import duration, percent, points, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ _LAYOUTS = {
     "kernels": _Layout("Kernels", _COUNT),
     "categories": _Layout("Kernel time by category", _COUNT),
     "memory": _Layout("Copies and sets", (("bytes", "bytes"),)),
-    "communication": _Layout("Communication not hidden by compute, by device", (("total_ns", "in all"),)),
+    "communication": _Layout("Communication not hidden by compute, by device", (("union_ns", "in all"),)),
     "communication_kinds": _Layout("Communication by kind", _COUNT, by_device=True),
     "dispatch": _Layout("Dispatch marks, count"),
     "dispatch_steps": _Layout("Dispatch steps by mode and padded size, wall time", (("steps", "steps"),)),
@@ -266,7 +266,7 @@ def _value(name: str, value: Number | None) -> str:
     if name.endswith("_ns"):
         return duration(int(value))
     if "ratio" in name:
-        return f"{100 * value:.1f} %"
+        return percent(value)
     if name == "bytes":
         return ("-" if value < 0 else "") + size(abs(int(value)))
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
@@ -274,7 +274,7 @@ def _value(name: str, value: Number | None) -> str:
 
 def _signed(name: str, pair: Pair) -> str:
     change = pair.change
+    if "ratio" in name and change is not None:
+        return points(change)
     text = _value(name, change)
-    if "ratio" in name:
-        text = text.replace(" %", " pp")
     return f"+{text}" if change is not None and change > 0 else text

@@ -21,6 +21,7 @@ def digest_report(digest: Digest, top: int) -> Report:
         blocks=filled(
             (
                 _devices(digest),
+                _by_process(digest),
                 _kinds(digest),
                 *account_blocks(digest, top),
                 _kernels(digest, top),
@@ -39,6 +40,10 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     product = " ".join(part for part in (capture.product, capture.product_version) if part) or "unknown"
     mode = f", CUDA graph trace mode {capture.graph_trace_mode}" if capture.graph_trace_mode else ""
     yield "nsys", f"{product}{mode}"
+    if digest.run.recorded_at:
+        yield "recorded", digest.run.recorded_at
+    if digest.run.labels:
+        yield "labels", ", ".join(f"{key}={named(value)}" for key, value in digest.run.labels.items())
     if digest.gpu_activity_span_ns is None:
         yield "GPU", "no GPU activity: busy and idle are unknown"
     elif sum(sum(device.count.values()) for device in digest.devices) == 1:
@@ -71,7 +76,7 @@ def _kernel_count(digest: Digest) -> str:
 
 def _bar(device: Device) -> Bar:
     label = f"{device.device} {device.name or 'unknown GPU'}"
-    if device.span_ns is None:
+    if not device.did_work:
         return Bar(label, None, "no activity")
     if sum(device.count.values()) == 1:
         return Bar(label, None, f"one operation, of {duration(device.span_ns)}")
@@ -89,11 +94,26 @@ def _devices(digest: Digest) -> Block:
     return Block("Devices", tuple(map(Column, columns)), tuple(rows))
 
 
+def _by_process(digest: Digest) -> Block:
+    rows = [
+        (
+            str(device.device),
+            "unknown" if own.process is None else str(own.process),
+            *map(duration, (own.span_ns, own.busy_ns, own.idle_ns)),
+            percent(own.busy_ns, own.span_ns),
+        )
+        for device in digest.devices
+        for own in device.by_process
+    ]
+    columns = numbers("device", "process", "span", "busy", "idle", "share busy")
+    return Block("Each process of a shared device, as if it had the device alone", columns, tuple(rows))
+
+
 def _kinds(digest: Digest) -> Block:
     rows = [
         (str(device.device), *(duration(device.union_ns[kind]) if device.count[kind] else MISSING for kind in KINDS))
         for device in digest.devices
-        if device.span_ns is not None
+        if device.did_work
     ]
     return Block("Busy time by kind of operation; kinds overlap", tuple(map(Column, ("device", *KINDS))), tuple(rows))
 
@@ -156,6 +176,11 @@ def _mean(total: CountTotal) -> str:
     return duration(total.total_ns // total.count) if total.count else MISSING
 
 
+def _traced(found: Inspection) -> str:
+    words = {True: "yes", False: "no", None: "unknown"}
+    return f"CUDA {words[found.traced.cuda]}, NVTX {words[found.traced.nvtx]}"
+
+
 def inspection_report(found: Inspection) -> Report:
     """Arrange what is in an export."""
     about = "" if found.times_exact else "about "
@@ -163,6 +188,8 @@ def inspection_report(found: Inspection) -> Report:
         ("size", size(found.size_bytes)),
         ("product", " ".join(part for part in (found.product, found.product_version) if part) or "unknown"),
         ("export schema", found.schema_version or "unknown"),
+        ("recorded", found.recorded_at or "unknown"),
+        ("traced", _traced(found)),
         ("CUDA graph trace mode", found.graph_trace_mode or "unknown"),
         ("session", "unknown" if found.session_ns is None else duration(found.session_ns)),
     ]
@@ -195,7 +222,10 @@ def inspection_report(found: Inspection) -> Report:
         Block(
             "The collector's own warnings and errors",
             (Column("message", "text"),),
-            tuple((line,) for line in found.diagnostics),
+            tuple(
+                (f"{line.severity}: {line.message}" + (f" ({line.count:,} times)" if line.count > 1 else ""),)
+                for line in found.diagnostics
+            ),
         ),
     )
     return Report(found.file, tuple(facts), (), filled(blocks), (), "")

@@ -13,7 +13,7 @@ _TOTALS: Final = {
     "gpu_idle_within_span_s": "GPU idle",
     "kernel_count": "kernels",
 }
-_IDLE: Final = re.compile(r"idle\.devices\.([^.]+)\.causes\.(\w+)\.s")
+_IDLE: Final = re.compile(r"idle\.devices\.([^.]+)\.causes\.(\w+)\.sum_s")
 _NAMED: Final = (
     (re.compile(r"categories\.(.+)\.sum_s"), "{} kernels"),
     (re.compile(r"api\.(.+)\.count"), "calls of {}"),

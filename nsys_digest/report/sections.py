@@ -49,15 +49,15 @@ def _idle(digest: Digest, top: int) -> Iterator[Block]:
         tuple(
             (
                 str(device.device),
-                duration(cause.ns),
-                percent(cause.ns, device.idle_ns),
+                duration(cause.sum_ns),
+                percent(cause.sum_ns, device.idle_ns),
                 f"{cause.gaps:,}",
                 duration(cause.longest_ns),
                 f"{name}: {_WORDS[name]}" if name in _WORDS else name,
             )
             for device in digest.idle.devices
-            for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].ns)
-            if cause.ns
+            for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].sum_ns)
+            if cause.sum_ns
         ),
     )
     yield _host(digest.idle, top)
@@ -146,14 +146,14 @@ def _communication(digest: Digest) -> Block:
     rows = tuple(
         (
             str(device.device),
-            duration(device.total_ns),
-            duration(device.overlapped_ns),
+            duration(device.union_ns),
+            duration(device.hidden_ns),
             duration(device.exposed_ns),
-            percent(device.exposed_ns, device.total_ns),
-            ", ".join(f"{kind} {duration(total.ns)} in {total.count:,}" for kind, total in device.by_kind.items()),
+            percent(device.exposed_ns, device.union_ns),
+            ", ".join(f"{kind} {duration(total.sum_ns)} in {total.count:,}" for kind, total in device.by_kind.items()),
         )
         for device in digest.communication
-        if device.total_ns
+        if device.union_ns
     )
     columns = (*numbers("device", "total", "hidden", "exposed", "share exposed"), Column("by kind", "text"))
     return Block("Communication against compute", columns, rows)
@@ -165,7 +165,7 @@ def _memory(digest: Digest) -> Block:
         (
             f"{row.count:,}",
             size(row.bytes),
-            duration(row.ns),
+            duration(row.sum_ns),
             *(MISSING if value is None else f"{value:.2f}" for value in (row.gbps.p50, row.gbps.max)),
             f"{row.direction}, {row.source_kind or 'unknown'} to {row.destination_kind or 'unknown'}",
         )
@@ -173,7 +173,7 @@ def _memory(digest: Digest) -> Block:
     ]
     sets = digest.memory.sets
     if sets.count:
-        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.ns), MISSING, MISSING, "set"))
+        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.sum_ns), MISSING, MISSING, "set"))
     hidden = digest.memory.overlapped_with_kernels_ns
     note = f"{duration(hidden)} of the copies ran beside kernels of the same device" if digest.memory.copies else ""
     columns = (*numbers("count", "bytes", "time", "GB/s p50", "max"), Column("copies and sets", "text"))
@@ -189,11 +189,11 @@ def _dispatch(digest: Digest, top: int) -> Block:
             "all" if step.padded is None else f"{step.padded:,}",
             f"{step.steps:,}",
             MISSING if step.actual is None else f"{step.actual:,}",
-            MISSING if step.padding_ratio is None else f"{100 * step.padding_ratio:.1f} %",
+            percent(step.padding_ratio),
             duration(step.wall.p50_ns),
             duration(step.wall.p99_ns),
-            duration(step.gpu_busy_ns),
-            duration(step.gpu_launched_ns),
+            duration(step.gpu_overlap_ns),
+            duration(step.launched_busy_ns),
             f"{step.graph_launch_count:,}",
         )
         for step in steps
@@ -224,7 +224,7 @@ def _steps(steps: Steps) -> Iterator[Block]:
     if steps.wall.count and steps.idle is not None:
         rows += [
             ("idle p50, p95, max", _three(steps.idle)),
-            ("busy p50, min", ", ".join(MISSING if value is None else f"{100 * value:.1f} %" for value in busy)),
+            ("busy p50, min", ", ".join(map(percent, busy))),
         ]
         if steps.exposed_communication is not None:
             exposed = steps.exposed_communication

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from nsys_digest.model.base_types import KINDS, Capture, Gpu, Process
+from nsys_digest.model.base_types import KINDS, Capture, CategoriesFile, Gpu, Process, Traced
 from nsys_digest.trace.collect.nvtx import NvtxOptions
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
@@ -34,7 +34,13 @@ def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
 
 
 def capture(
-    facts: CaptureFacts, rows: dict[int, Counter[str]], options: NvtxOptions, sections: tuple[str, ...]
+    facts: CaptureFacts,
+    rows: dict[int, Counter[str]],
+    options: NvtxOptions,
+    sections: tuple[str, ...],
+    *,
+    categories: CategoriesFile | None,
+    steps: str | None,
 ) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
     processes = (
@@ -56,4 +62,8 @@ def capture(
         dispatch_prefix=options.dispatch_prefix,
         raw_nvtx_names=options.raw_names,
         sections=sections,
+        traced=Traced(facts.traced.cuda, facts.traced.nvtx),
+        max_nvtx_names=options.max_names,
+        categories=categories,
+        steps=steps,
     )

@@ -1,4 +1,4 @@
-"""Kernels by what they do: categories by rules, and communication against compute."""
+"""Kernels by what they do: categories by patterns, and communication against compute."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals, empty, subtract, union, union_lengths
 from nsys_digest.model.category_use import CategoryUse, KernelUse
-from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, KernelCategories, Rule
+from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, CategoryPattern, KernelCategories
 from nsys_digest.model.section_types import Category, Communication, KindTotal
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Bools, Ints
@@ -23,11 +23,11 @@ def full_names(gpu: GpuCollector, strings: Mapping[int, str]) -> list[str]:
 
 
 class Classified:
-    """The kernels among the operations, each with the rule that knows its name."""
+    """The kernels among the operations, each with the pattern that is found in its name."""
 
-    def __init__(self, operations: Operations, names: Sequence[str], rules: KernelCategories) -> None:
+    def __init__(self, operations: Operations, names: Sequence[str], kernel_categories: KernelCategories) -> None:
         """Classify each label once; ``names`` are the full names by label."""
-        self.rules: list[Rule | None] = [rules.classify(name) for name in names]
+        self.patterns: list[CategoryPattern | None] = [kernel_categories.classify(name) for name in names]
         self.operations = operations
         self.is_kernel: Bools = operations.kind == GPU_KINDS.index("kernel")
 
@@ -48,8 +48,8 @@ class Classified:
 
 
 def categories(kernels: Classified) -> dict[str, Category]:
-    """Return the kernels of each category over all devices, most time first; what no rule knows is ``other``."""
-    names, category = kernels.by_name([rule.category if rule else OTHER for rule in kernels.rules])
+    """Return the kernels of each category over all devices, most time first; what no pattern takes is ``other``."""
+    names, category = kernels.by_name([found.category if found else OTHER for found in kernels.patterns])
     start_ns, end_ns = kernels.operations.start_ns, kernels.operations.end_ns
     counts, sums = np.bincount(category, minlength=len(names)), np.zeros(len(names) + 1, np.int64)
     np.add.at(sums, category, np.maximum(end_ns - start_ns, 0))
@@ -62,7 +62,7 @@ def categories(kernels: Classified) -> dict[str, Category]:
 
 def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communication, ...]:
     """Return collectives against all other kernels on each device with kernels; ``devices`` are the CUDA ordinals."""
-    kinds, kind = kernels.by_name([_kind(rule) for rule in kernels.rules])
+    kinds, kind = kernels.by_name([_kind(found) for found in kernels.patterns])
     operations = kernels.operations
     found = []
     for index, ordinal in enumerate(devices):
@@ -76,7 +76,7 @@ def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communic
             if name and chosen.any():
                 length_ns = np.maximum(operations.end_ns[chosen] - operations.start_ns[chosen], 0)
                 by_kind[name] = KindTotal(length_ns.size, int(length_ns.sum()))
-        ordered = dict(sorted(by_kind.items(), key=lambda row: (-row[1].ns, row[0])))
+        ordered = dict(sorted(by_kind.items(), key=lambda row: (-row[1].sum_ns, row[0])))
         exposed_ns = bare.total_ns
         found.append(Communication(ordinal, total.total_ns, total.total_ns - exposed_ns, exposed_ns, ordered))
     return tuple(found)
@@ -93,19 +93,21 @@ def exposed(kernels: Classified) -> Intervals:
 
 def _collectives(kernels: Classified, own: Bools) -> tuple[Intervals, Intervals]:
     """Return the union of the collectives among a device's kernels, and the part in which no other kernel ran."""
-    of_label = np.array([bool(_kind(rule)) for rule in kernels.rules], bool)
+    of_label = np.array([bool(_kind(found)) for found in kernels.patterns], bool)
     collective = own.copy()
     collective[own] = of_label[kernels.operations.label[own]]
     total = kernels.union(collective)
     return total, subtract(total, kernels.union(own & ~collective))
 
 
-def _kind(rule: Rule | None) -> str:
-    return (rule.kind or OTHER) if rule is not None and rule.category == COMMUNICATION else ""
+def _kind(pattern: CategoryPattern | None) -> str:
+    return (pattern.kind or OTHER) if pattern is not None and pattern.category == COMMUNICATION else ""
 
 
-def category_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules: KernelCategories) -> CategoryUse:
-    """Return the kernels by full name with the rule that knows each; takes the operations out of the collector."""
+def category_use(
+    file: str, gpu: GpuCollector, strings: Mapping[int, str], kernel_categories: KernelCategories
+) -> CategoryUse:
+    """Return the kernels by full name with the pattern that took each; takes the operations out of the collector."""
     assert gpu.operations is not None
     start_ns, end_ns, _, _, label = gpu.operations.take()
     names = full_names(gpu, strings)
@@ -118,7 +120,7 @@ def category_use(file: str, gpu: GpuCollector, strings: Mapping[int, str], rules
         both[1] += total_ns
     uses = []
     for name, (count, total_ns) in sorted(totals.items(), key=lambda row: (-row[1][1], row[0])):
-        rule = rules.classify(name)
-        known = (rule.category, rule.kind, rule.source, rule.pattern) if rule else (None, None, None, None)
+        found = kernel_categories.classify(name)
+        known = (found.category, found.kind, found.source, found.pattern) if found else (None, None, None, None)
         uses.append(KernelUse(name, count, total_ns, *known))
     return CategoryUse(file, tuple(uses))

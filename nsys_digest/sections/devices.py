@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s, Intervals, grouped_union, joined, union
-from nsys_digest.model.base_types import KINDS, Device, Stream
+from nsys_digest.model.base_types import KINDS, Device, DeviceProcess, Stream
 from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, guess_gpu
+from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, GpuGuesses
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
 
-_Key: TypeAlias = tuple[int, int]
-"""(CUDA ordinal, nsys' id of the GPU, or -1 where only the ordinal is known)"""
+_Key: TypeAlias = tuple[int, int, str]
+"""(CUDA ordinal, nsys' id of the GPU, uuid); -1 and "" where not known. MIG instances of a GPU differ in uuid alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """A device of several processes that the export does not map to GPUs, so that each may have had its own."""
+
+    ordinal: int
+    processes: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,8 @@ class GpuTime:
     device_of_place: tuple[int, ...]
     """Index into ``devices`` of each place of the collector."""
     guessed: tuple[int, ...]
-    """Ordinals whose GPU name is a guess."""
+    """Ordinals of one process each whose GPU name is a guess."""
+    ambiguous: tuple[Ambiguous, ...]
     shared: tuple[int, ...]
     """Ordinals that stand for different GPUs in different processes."""
 
@@ -43,7 +51,7 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
     """Add up GPU activity; takes the unions out of the collector.
 
     A device is a CUDA ordinal. Where the export maps ordinals to GPUs process by process, one ordinal that means
-    different GPUs (CUDA_VISIBLE_DEVICES) becomes one device each, told apart by uuid.
+    different GPUs (CUDA_VISIBLE_DEVICES) or MIG instances becomes one device each, told apart by uuid.
     """
     table = _DeviceTable(facts)
     places = [gpu.stream_of(place) for place in range(gpu.place_count)]
@@ -51,46 +59,87 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
     device_of = np.array(
         [keys.setdefault(table.key(process, device), len(keys)) for process, device, _, _ in places], np.int64
     )
-    times = _Times(gpu, device_of, len(keys))
+    owners = _Owners([process for process, _, _, _ in places], device_of.tolist())
+    times = _Times(gpu, device_of, len(keys), owners)
     for window in gpu.take_windows():
         times.add(window)
     rows = _rows_by_stream(gpu, places, times.by_place.tolist(), device_of.tolist())
     ordered = sorted(table.keys())
     devices = tuple(
-        _device(key, table, rows[keys[key]], times.spans[keys[key]], times.by_device_and_kind[keys[key]].tolist())
-        if key in keys
-        else _device(key, table, [], _NO_SPAN, [0] * len(KINDS))
+        _device(key, table, rows[keys[key]], times, keys[key], owners) if key in keys else _idle_device(key, table)
         for key in ordered
     )
     position = {keys[key]: index for index, key in enumerate(ordered) if key in keys}
     busy = joined(times.busy)
     span_ns = int(busy.end_ns[-1] - busy.start_ns[0]) if busy.start_ns.size else None
+    ambiguous = tuple(
+        Ambiguous(key[0], tuple(own.process for own in devices[position[keys[key]]].by_process))
+        for key in ordered
+        if key in keys and key in table.unsure and keys[key] in owners.of_device
+    )
+    guessed = tuple(sorted(table.guessed - {device.ordinal for device in ambiguous}))
     device_of_place = tuple(position[device] for device in device_of.tolist())
-    return GpuTime(busy, span_ns, devices, device_of_place, table.guessed(), table.shared())
+    return GpuTime(busy, span_ns, devices, device_of_place, guessed, ambiguous, table.shared())
 
 
-@dataclass(slots=True)
-class _Span:
-    """Busy time of a device, and its first start and last end; both None without activity."""
+class _Spans:
+    """Busy time of each of n groups, and its first start and last end, added up window by window."""
 
-    busy_ns: int = 0
-    first_ns: int | None = None
-    last_ns: int | None = None
+    def __init__(self, groups: int) -> None:
+        self.busy_ns = np.zeros(groups, np.int64)
+        self.first_ns = np.full(groups, np.iinfo(np.int64).max)
+        self.last_ns = np.full(groups, np.iinfo(np.int64).min)
+
+    def add(self, merged: GroupedIntervals) -> None:
+        """Take merged intervals, in order of group and start."""
+        if not merged.group.size:
+            return
+        first = np.flatnonzero(np.diff(merged.group, prepend=-1))
+        last = np.append(first[1:], merged.group.size) - 1
+        group = merged.group[first]
+        self.busy_ns[group] += np.add.reduceat(merged.end_ns - merged.start_ns, first)
+        self.first_ns[group] = np.minimum(self.first_ns[group], merged.start_ns[first])
+        self.last_ns[group] = np.maximum(self.last_ns[group], merged.end_ns[last])
+
+    def of(self, group: int) -> tuple[int, int] | None:
+        """Return (span, busy) of a group; None where it had no time."""
+        first_ns, last_ns = int(self.first_ns[group]), int(self.last_ns[group])
+        return None if first_ns >= last_ns else (last_ns - first_ns, int(self.busy_ns[group]))
 
 
-_NO_SPAN = _Span()
+class _Owners:
+    """The processes of each device that several processes used."""
+
+    def __init__(self, process_of_place: list[int], device_of_place: list[int]) -> None:
+        users: defaultdict[int, dict[int, None]] = defaultdict(dict)
+        for process, device in zip(process_of_place, device_of_place, strict=True):
+            users[device][process] = None
+        ids: dict[tuple[int, int], int] = {}
+        self.of_device: dict[int, list[tuple[int, int]]] = {}
+        """(globalPid, number) of each process of a device, in order of process."""
+        for device, processes in users.items():
+            if len(processes) > 1:
+                ordered = sorted(processes, key=lambda process: (process_of(process), process))
+                self.of_device[device] = [(own, ids.setdefault((device, own), len(ids))) for own in ordered]
+        self.count = len(ids)
+        self.of_place = np.array(
+            [ids.get(pair, -1) for pair in zip(device_of_place, process_of_place, strict=True)], np.int64
+        )
+        """Number of the process on the device of each place; -1 where a process had the device alone."""
 
 
 class _Times:
     """Lengths of unions, added up window by window."""
 
-    def __init__(self, gpu: GpuCollector, device_of: Int64s, devices: int) -> None:
+    def __init__(self, gpu: GpuCollector, device_of: Int64s, devices: int, owners: _Owners) -> None:
         pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
         self._place = pairs[:, 1]
         self._device_and_kind = device_of[self._place] * len(KINDS) + pairs[:, 0]
+        self._owner = owners.of_place
         self.by_place = np.zeros(device_of.size, np.int64)
         self.by_device_and_kind = np.zeros((devices, len(KINDS)), np.int64)
-        self.spans = [_Span() for _ in range(devices)]
+        self.devices = _Spans(devices)
+        self.owners = _Spans(owners.count)
         self.busy: list[Intervals] = []
 
     def add(self, window: GroupedIntervals) -> None:
@@ -100,13 +149,11 @@ class _Times:
         kinds = grouped_union(window.start_ns, window.end_ns, self._device_and_kind[window.group])
         np.add.at(self.by_device_and_kind.reshape(-1), kinds.group, kinds.end_ns - kinds.start_ns)
         devices = grouped_union(kinds.start_ns, kinds.end_ns, kinds.group // len(KINDS))
-        edges = np.searchsorted(devices.group, np.arange(len(self.spans) + 1)).tolist()
-        for span, (low, high) in zip(self.spans, pairwise(edges), strict=True):
-            if high > low:
-                start_ns, end_ns = devices.start_ns[low:high], devices.end_ns[low:high]
-                span.busy_ns += int((end_ns - start_ns).sum())
-                span.first_ns = int(start_ns[0]) if span.first_ns is None else span.first_ns
-                span.last_ns = int(end_ns[-1])
+        self.devices.add(devices)
+        if self.owners.busy_ns.size:
+            owner = self._owner[streams.group]
+            several = owner >= 0
+            self.owners.add(grouped_union(streams.start_ns[several], streams.end_ns[several], owner[several]))
         self.busy.append(union(devices.start_ns, devices.end_ns))
 
 
@@ -142,23 +189,34 @@ def _rows_by_stream(
     return rows
 
 
-def _device(key: _Key, table: _DeviceTable, rows: list[_StreamRows], span: _Span, union_ns: list[int]) -> Device:
+def _device(
+    key: _Key, table: _DeviceTable, rows: list[_StreamRows], times: _Times, number: int, owners: _Owners
+) -> Device:
     gpu = table.gpu(key)
-    span_ns = None if span.first_ns is None or span.last_ns is None else span.last_ns - span.first_ns
+    span = times.devices.of(number)
     return Device(
         device=key[0],
         name=gpu.name if gpu else None,
         uuid=gpu.uuid if gpu else None,
-        span_ns=span_ns,
-        busy_ns=None if span_ns is None else span.busy_ns,
-        union_ns=dict(zip(KINDS, union_ns, strict=True)),
+        span_ns=None if span is None else span[0],
+        busy_ns=None if span is None else span[1],
+        union_ns=dict(zip(KINDS, times.by_device_and_kind[number].tolist(), strict=True)),
         sum_ns={name: sum(row.sums_ns[kind] for row in rows) for kind, name in enumerate(KINDS)},
         count={name: sum(row.counts[kind] for row in rows) for kind, name in enumerate(KINDS)},
         streams=tuple(
             Stream(known_process_of(row.process), row.context, row.stream, row.busy_ns, sum(row.counts)) for row in rows
         ),
         processes=tuple(sorted({process_of(row.process) for row in rows if row.process})),
+        by_process=tuple(
+            DeviceProcess(known_process_of(process), *(times.owners.of(own) or (None, None)))
+            for process, own in owners.of_device.get(number, ())
+        ),
     )
+
+
+def _idle_device(key: _Key, table: _DeviceTable) -> Device:
+    gpu, none = table.gpu(key), dict.fromkeys(KINDS, 0)
+    return Device(key[0], gpu.name if gpu else None, gpu.uuid if gpu else None, None, None, none, none, none, (), ())
 
 
 class _DeviceTable:
@@ -166,20 +224,28 @@ class _DeviceTable:
 
     def __init__(self, facts: CaptureFacts) -> None:
         self._facts = facts
+        self._guesses = GpuGuesses(facts)
         self._gpus: dict[_Key, GpuFact | None] = {}
-        self._guessed: set[int] = set()
+        self.guessed: set[int] = set()
+        """Ordinals whose GPU was guessed."""
+        self.unsure: set[_Key] = set()
+        """Devices that a process uses whose GPU the export does not tell, and which may be another."""
 
     def key(self, global_pid: int, ordinal: int) -> _Key:
         """Return the key of the device that a process calls by that ordinal."""
         gpu = self._facts.gpu_of.get((process_of(global_pid), ordinal))
-        if gpu is None:
-            gpu, guess = guess_gpu(self._facts, ordinal)
-            if guess:
-                self._guessed.add(ordinal)
-        return self._note(ordinal, gpu)
+        if gpu is not None:
+            return self._note(ordinal, gpu)
+        gpu, unsure = self._guesses.gpu(ordinal)
+        key = self._note(ordinal, gpu)
+        if unsure:
+            self.unsure.add(key)
+            if gpu is not None:
+                self.guessed.add(ordinal)
+        return key
 
     def _note(self, ordinal: int, gpu: GpuFact | None) -> _Key:
-        key = (ordinal, -1 if gpu is None or gpu.gpu_id is None else gpu.gpu_id)
+        key = (ordinal, -1, "") if gpu is None else (ordinal, -1 if gpu.gpu_id is None else gpu.gpu_id, gpu.uuid or "")
         self._gpus[key] = gpu
         return key
 
@@ -188,7 +254,7 @@ class _DeviceTable:
         for (_, ordinal), gpu in self._facts.gpu_of.items():
             self._note(ordinal, gpu)
         if not self._facts.gpu_of:
-            used = {ordinal for ordinal, _ in self._gpus}
+            used = {ordinal for ordinal, _, _ in self._gpus}
             for gpu in self._facts.gpus:
                 if gpu.ordinal is not None and gpu.ordinal not in used:
                     self._note(gpu.ordinal, gpu)
@@ -198,11 +264,7 @@ class _DeviceTable:
         """Return the GPU of a key, None when the trace does not name it."""
         return self._gpus[key]
 
-    def guessed(self) -> tuple[int, ...]:
-        """Return the ordinals whose GPU was guessed."""
-        return tuple(sorted(self._guessed))
-
     def shared(self) -> tuple[int, ...]:
         """Return the ordinals that stand for more than one GPU."""
-        uses = Counter(ordinal for ordinal, _ in self._gpus)
+        uses = Counter(ordinal for ordinal, _, _ in self._gpus)
         return tuple(sorted(ordinal for ordinal, count in uses.items() if count > 1))

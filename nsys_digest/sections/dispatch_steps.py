@@ -35,8 +35,8 @@ class StepTimes:
 
     has_next: Bools
     wall_ns: Int64s
-    gpu_busy_ns: Int64s | None
-    gpu_launched_ns: Int64s | None
+    gpu_overlap_ns: Int64s | None
+    launched_busy_ns: Int64s | None
     """None where the trace has no GPU activity, so that nobody knows."""
     graph_launches: Int64s
 
@@ -59,8 +59,8 @@ def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes
     return StepTimes(
         has_next=has_next,
         wall_ns=until_ns - marks.start_ns,
-        gpu_busy_ns=Coverage(busy).within(marks.start_ns, until_ns) if known else None,
-        gpu_launched_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size) if known else None,
+        gpu_overlap_ns=Coverage(busy).within(marks.start_ns, until_ns) if known else None,
+        launched_busy_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size) if known else None,
         graph_launches=np.searchsorted(graph_calls, after) - np.searchsorted(graph_calls, first),
     )
 
@@ -104,8 +104,8 @@ def _group(
         actual=actual,
         padding_ratio=(sizes - actual) / sizes if actual is not None and sizes and 0 <= actual <= sizes else None,
         wall=tails(times.wall_ns[timed]),
-        gpu_busy_ns=None if times.gpu_busy_ns is None else int(times.gpu_busy_ns[timed].sum()),
-        gpu_launched_ns=None if times.gpu_launched_ns is None else int(times.gpu_launched_ns[timed].sum()),
+        gpu_overlap_ns=None if times.gpu_overlap_ns is None else int(times.gpu_overlap_ns[timed].sum()),
+        launched_busy_ns=None if times.launched_busy_ns is None else int(times.launched_busy_ns[timed].sum()),
         graph_launch_count=int(times.graph_launches[timed].sum()),
     )
 

@@ -30,11 +30,11 @@ def memory(operations: Operations, gpu: GpuCollector, devices: int) -> Memory:
                 destination_kind=destination,
                 count=bytes_of.size,
                 bytes=exact_sum(bytes_of),
-                ns=int(ns_of.sum()),
+                sum_ns=int(ns_of.sum()),
                 gbps=Bandwidth(*(sorted_percentile(gbps, percent) for percent in (50, 95, 100))),
             )
         )
-    copies.sort(key=lambda one: (-one.ns, one.direction, one.source_kind or "", one.destination_kind or ""))
+    copies.sort(key=lambda one: (-one.sum_ns, one.direction, one.source_kind or "", one.destination_kind or ""))
     sets = operations.kind == GPU_KINDS.index("memset")
     set_ns = np.maximum(operations.end_ns[sets] - operations.start_ns[sets], 0)
     return Memory(

@@ -32,11 +32,11 @@ from nsys_digest.trace.scan import Scanned
 
 @dataclass(frozen=True, slots=True)
 class AccountOptions:
-    """Which sections to make, how many gaps to list, the rules for kernels, and the range that is a step."""
+    """Which sections to make, how many gaps to list, the kernel categories, and the range that is a step."""
 
     sections: tuple[str, ...]
     gaps: int
-    rules: KernelCategories
+    kernel_categories: KernelCategories
     step: str | None
 
     @property
@@ -118,7 +118,7 @@ def _by_time(
         made["kernel_durations"] = kernel_durations(events.operations, scanned.gpu, short)
     if not {"communication", "categories"} & wanted and options.step is None:
         return made, None
-    kernels = Classified(events.operations, full_names(scanned.gpu, strings), options.rules)
+    kernels = Classified(events.operations, full_names(scanned.gpu, strings), options.kernel_categories)
     if "communication" in wanted:
         made["communication"] = communication(kernels, ordinals)
     if "categories" in wanted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,15 +9,19 @@ from dataclasses import dataclass
 from nsys_digest.model.base_types import KINDS, OTHER_NAMES, Warn
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS, call_name
 from nsys_digest.model.warning_codes import CODES
+from nsys_digest.sections.capture_warnings import (
+    device_warnings,
+    diagnostic_warnings,
+    nothing_recorded,
+    schema_warnings,
+)
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.nsys.capture import CaptureFacts
-from nsys_digest.trace.nsys.tables import NEWEST_SCHEMA, process_of
+from nsys_digest.trace.nsys.tables import process_of
+from nsys_digest.trace.nsys.traced import why_no_cuda
 from nsys_digest.trace.scan import Scanned
 from nsys_digest.units import counted
-
-_TRUNCATED = re.compile(r"not all (?P<what>.{1,200}) events might have been collected", re.IGNORECASE)
-_OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,58 +47,17 @@ def warnings(
 ) -> tuple[Warn, ...]:
     """Return the warnings, by code in the order of ``CODES``, then as found."""
     warned = [
-        *_diagnostics(facts, any_nvtx=any(counter["nvtx"] for counter in rows.values())),
+        *diagnostic_warnings(facts, any_nvtx=any(counter["nvtx"] for counter in rows.values())),
         *_missing_gpu_work(scanned, facts, gpu, rows, strings),
         *_odd_rows(scanned),
-        *_schema(facts, missing),
-        *_devices(gpu),
+        *schema_warnings(facts, missing),
+        *device_warnings(gpu, facts),
         *_account(limits),
     ]
     if not any(counter.total() for counter in rows.values()):
-        warned.append(
-            Warn(
-                "nothing-recorded",
-                "No GPU activity, CUDA API call or NVTX event was recorded: profile with -t cuda,nvtx",
-            )
-        )
+        warned.append(nothing_recorded(facts))
     order = list(CODES)
     return tuple(sorted(dict.fromkeys(warned), key=lambda warn: order.index(warn.code)))
-
-
-def _diagnostics(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn]:
-    """Keep what bears on CUDA and NVTX: lost events, and errors of the collector."""
-    if facts.range_begun_by:
-        yield Warn(
-            "range-captured",
-            f"A range of the program was captured, begun by {facts.range_begun_by}. What ran before and after it "
-            "is in no figure, and work that crosses its edges may be missing",
-        )
-    for diagnostic in facts.diagnostics:
-        lost = _TRUNCATED.search(diagnostic.text)
-        if lost and facts.range_begun_by:
-            continue  # nsys says so of every range, since the program goes on
-        if lost and _OF_INTEREST.search(lost["what"]):
-            said = diagnostic.text.rstrip().rstrip(".")
-            yield Warn("truncated-capture", f"The collector says: {said}. {_reach(lost['what'], any_nvtx=any_nvtx)}")
-        elif _OF_INTEREST.search(diagnostic.text) and (
-            diagnostic.severity == "error" or "not supported" in diagnostic.text
-        ):
-            yield Warn("collector-report", f"The collector reports: {diagnostic.text}")
-
-
-def _reach(lost: str, *, any_nvtx: bool) -> str:
-    """Say which figures lost events of a kind touch, and what helps."""
-    cure = "capture a shorter stretch, and let the program end on its own"
-    if "nvtx" not in lost.lower():
-        return f"Counts, sums and busy time are lower bounds: {cure}"
-    if any_nvtx:
-        return (
-            f"Counts and times of NVTX ranges and marks are lower bounds, GPU and API figures are not touched: {cure}"
-        )
-    return (
-        "The trace has no NVTX range or mark: none is missing unless the program makes some. GPU and API figures are "
-        "not touched"
-    )
 
 
 def _missing_gpu_work(
@@ -118,7 +80,7 @@ def _missing_gpu_work(
         yield Warn(
             "no-gpu-activity",
             "NVTX ranges were recorded, but no GPU activity and no CUDA API call: busy and idle are unknown, not zero. "
-            "Profile with -t cuda,nvtx a process that uses CUDA",
+            + why_no_cuda(facts.traced),
         )
     if scanned.api is None:
         return
@@ -181,33 +143,6 @@ def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
     ):
         if count:
             yield Warn("skipped-intervals", f"{counted(count, thing)} {what}: counted, but without any time")
-
-
-def _schema(facts: CaptureFacts, missing: Mapping[str, list[str]]) -> Iterator[Warn]:
-    version = re.match(r"(\d+)\.(\d+)", facts.schema_version or "")
-    if version and (int(version[1]), int(version[2])) > NEWEST_SCHEMA:
-        yield Warn(
-            "newer-schema",
-            f"Export schema {facts.schema_version} is newer than {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}, the newest "
-            "that this version was checked against; look for a newer nsys-digest",
-        )
-    for table, columns in missing.items():
-        yield Warn("reduced-schema", f"Table {table} lacks {', '.join(columns)}; figures that need them fall short")
-
-
-def _devices(gpu: GpuTime) -> Iterator[Warn]:
-    for ordinal in gpu.guessed:
-        yield Warn(
-            "gpu-name-guessed",
-            f"The export does not say which GPU device {ordinal} of each process is; its name is that of the GPU with "
-            "the same CUDA ordinal, which CUDA_VISIBLE_DEVICES can change",
-        )
-    for ordinal in gpu.shared:
-        yield Warn(
-            "ordinal-shared",
-            f"Device {ordinal} is a different GPU in different processes (CUDA_VISIBLE_DEVICES); each GPU is listed as "
-            "a device of its own, told apart by uuid",
-        )
 
 
 def _account(limits: AccountLimits) -> Iterator[Warn]:

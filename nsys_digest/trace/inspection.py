@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from nsys_digest.model.base_types import Gpu
-from nsys_digest.model.inspection import Inspection, ProcessFact, TableFact
+from nsys_digest.model.base_types import Gpu, Traced
+from nsys_digest.model.inspection import Inspection, LogLine, ProcessFact, TableFact
 from nsys_digest.trace.nsys.capture import read_capture
-from nsys_digest.trace.nsys.tables import event_tables, missing_columns, missing_tables, process_of
+from nsys_digest.trace.nsys.tables import event_tables, missing_columns, process_of
+from nsys_digest.trace.nsys.traced import missing_tables
 from nsys_digest.trace.source import Source
+from nsys_digest.units import utc_text
 
 _EXACT_BELOW_BYTES: Final = 64_000_000
 
@@ -27,7 +29,7 @@ def inspect_source(source: Source) -> Inspection:
     names = {table.name for table in filled}
     times = [source.time_range(table, "start", "end", exact=exact) for table in event_tables(source) if table in names]
     bounds = [bound for bound in times if bound is not None]
-    absent = missing_tables(source.tables(), names)
+    absent = missing_tables(source.tables(), names, facts.traced)
     lacking = [f"table {table} lacks {', '.join(columns)}" for table, columns in missing_columns(source).items()]
     cuda_pids = {pid for pid, _ in facts.gpu_of}
     named = sorted((process_of(global_pid), name) for global_pid, name in facts.process_names.items())
@@ -48,5 +50,7 @@ def inspect_source(source: Source) -> Inspection:
         last_ns=max((high for _, high in bounds), default=None),
         times_exact=exact,
         missing=(*absent, *lacking),
-        diagnostics=tuple(f"{diagnostic.severity}: {diagnostic.text}" for diagnostic in facts.diagnostics),
+        diagnostics=tuple(LogLine(line.severity, line.text, line.count) for line in facts.diagnostics),
+        traced=Traced(facts.traced.cuda, facts.traced.nvtx),
+        recorded_at=utc_text(facts.recorded_at_ns),
     )

@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nsys_digest.errors import UsageInvalid, WorkloadFailed
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.workloads.errors import WorkloadFailed
 from nsys_digest.workloads.ranges import Marks
 from nsys_digest.workloads.requirements import need_torch
 from nsys_digest.workloads.train_ranks import Rank, Result, process_group, run_ranks

@@ -7,7 +7,7 @@ import importlib.util
 from types import ModuleType
 from typing import Any
 
-from nsys_digest.errors import WorkloadDependency, WorkloadDevice
+from nsys_digest.workloads.errors import WorkloadDependency, WorkloadDevice
 
 _CURE = "install it with: python -m pip install 'nsys-digest[workloads]'"
 

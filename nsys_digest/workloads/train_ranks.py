@@ -20,7 +20,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nsys_digest.errors import WorkloadFailed
+from nsys_digest.workloads.errors import WorkloadFailed
 
 Result: TypeAlias = dict[str, Any]
 Work: TypeAlias = "Callable[[Rank, Any], Result]"

@@ -5,10 +5,12 @@ Exports also hold the environment, the user and the output of the profiled progr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath, PureWindowsPath
 
 from nsys_digest.trace.nsys.tables import DIAGNOSTICS, SEVERITIES
+from nsys_digest.trace.nsys.traced import TracedFacts, log_of, read_traced
 from nsys_digest.trace.source import Source, Value
 
 
@@ -24,10 +26,11 @@ class GpuFact:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticFact:
-    """A line of the collector's own log, of severity warning or error."""
+    """A line of the collector's own log, of severity warning or error, and how often it is there."""
 
     severity: str
     text: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,9 @@ class CaptureFacts:
     diagnostics: tuple[DiagnosticFact, ...]
     range_begun_by: str | None
     """What began the capture, in the words of nsys; None where it is not of a range."""
+    traced: TracedFacts
+    recorded_at_ns: int | None
+    """When the trace's clock began, in nanoseconds since 1970, UTC."""
 
 
 def read_capture(source: Source) -> CaptureFacts:
@@ -64,6 +70,8 @@ def read_capture(source: Source) -> CaptureFacts:
         process_names=_process_names(source),
         diagnostics=_diagnostics(source),
         range_begun_by=_range_begun_by(source),
+        traced=read_traced(source, log_of(source)),
+        recorded_at_ns=_recorded_at_ns(source),
     )
 
 
@@ -88,6 +96,12 @@ def _session_ns(source: Source) -> int | None:
     return None
 
 
+def _recorded_at_ns(source: Source) -> int | None:
+    """Return the earliest start of a session (one a machine); None where no time is one of this era."""
+    times = [epoch for (epoch,) in source.rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))]
+    return min((epoch for epoch in times if isinstance(epoch, int) and 0 < epoch < 2**63), default=None)
+
+
 def _graph_trace_mode(source: Source) -> str | None:
     """Return "graph", "node" or what else the capture settings say; they name it once a profiled process."""
     modes = {
@@ -108,11 +122,12 @@ def _process_names(source: Source) -> dict[int, str]:
 
 
 def _diagnostics(source: Source) -> tuple[DiagnosticFact, ...]:
-    return tuple(
-        DiagnosticFact(SEVERITIES[severity], str(text))
+    lines = Counter(
+        (severity, str(text))
         for severity, text in source.rows(DIAGNOSTICS, ("severity", "text"))
         if isinstance(severity, int) and severity in SEVERITIES
     )
+    return tuple(DiagnosticFact(SEVERITIES[severity], text, count) for (severity, text), count in lines.items())
 
 
 def _gpus(source: Source) -> tuple[tuple[GpuFact, ...], dict[tuple[int, int], GpuFact]]:
@@ -129,14 +144,15 @@ def _gpus(source: Source) -> tuple[tuple[GpuFact, ...], dict[tuple[int, int], Gp
             continue
         by_id[key] = GpuFact(key, _int(ordinal) if ordinal is not None else _int(device), _text(name), _uuid(uuid))
     gpu_of: dict[tuple[int, int], GpuFact] = {}
-    for gpu_id, ordinal, pid in source.rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid")):
+    for gpu_id, ordinal, pid, uuid in source.rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid", "uuid")):
         if isinstance(gpu_id, int) and isinstance(ordinal, int) and isinstance(pid, int) and gpu_id in by_id:
-            gpu_of[pid, ordinal] = by_id[gpu_id]
+            gpu = by_id[gpu_id]  # the uuid of a process's device is that of its MIG instance, where it has one
+            gpu_of[pid, ordinal] = replace(gpu, uuid=_uuid(uuid) or gpu.uuid)
     old: dict[int, GpuFact] = {}
+    by_ordinal = {gpu.ordinal: gpu for gpu in reversed(by_id.values())}
     for ordinal, pid, name in source.rows("TARGET_INFO_CUDA_GPU", ("deviceId", "pid", "name")):
         if isinstance(ordinal, int) and isinstance(pid, int):
-            known = next((gpu for gpu in by_id.values() if gpu.ordinal == ordinal), None)
-            fact = old.setdefault(ordinal, known or GpuFact(None, ordinal, _text(name), None))
+            fact = old.setdefault(ordinal, by_ordinal.get(ordinal) or GpuFact(None, ordinal, _text(name), None))
             gpu_of.setdefault((pid, ordinal), fact)
     gpus = tuple(by_id.values()) or tuple(old.values())
     return tuple(sorted(gpus, key=_gpu_order)), gpu_of
@@ -159,16 +175,26 @@ def _uuid(value: Value) -> str | None:
     return text if text and text.strip("0-") else None
 
 
-def guess_gpu(facts: CaptureFacts, ordinal: int) -> tuple[GpuFact | None, bool]:
-    """Return the GPU of an ordinal that no process map names, and whether that is a guess.
+class GpuGuesses:
+    """Which GPU an ordinal is where no map names the process: worked out once for each ordinal."""
 
-    It is the GPU that other processes call so, where they agree; else the one with that CUDA ordinal; else the one
-    with that id of nsys. With one GPU this is sure, with more CUDA_VISIBLE_DEVICES may have renumbered them.
-    """
-    agreed = {gpu for (_, other), gpu in facts.gpu_of.items() if other == ordinal}
-    if len(agreed) == 1:
-        return agreed.pop(), len(facts.gpus) > 1
-    found = [gpu for gpu in facts.gpus if gpu.ordinal == ordinal] or [
-        gpu for gpu in facts.gpus if gpu.gpu_id == ordinal
-    ]
-    return (found[0], len(facts.gpus) > 1) if found else (None, False)
+    def __init__(self, facts: CaptureFacts) -> None:
+        """Sort the GPUs by what they may be called."""
+        self._single = len(facts.gpus) == 1 and len(set(facts.gpu_of.values())) <= 1
+        self._called: defaultdict[int, set[GpuFact]] = defaultdict(set)
+        for (_, ordinal), gpu in facts.gpu_of.items():
+            self._called[ordinal].add(gpu)
+        self._by_ordinal = {gpu.ordinal: gpu for gpu in reversed(facts.gpus)}
+        self._by_id = {gpu.gpu_id: gpu for gpu in reversed(facts.gpus)}
+
+    def gpu(self, ordinal: int) -> tuple[GpuFact | None, bool]:
+        """Return the GPU of an ordinal, None where the trace names none, and whether it may be another.
+
+        It is the GPU that other processes call so, where they agree; else the one with that CUDA ordinal; else the one
+        with that id of nsys. On a machine of one GPU this is sure; of more, CUDA_VISIBLE_DEVICES may have renumbered
+        them.
+        """
+        agreed = self._called.get(ordinal, set())
+        if len(agreed) == 1:
+            return next(iter(agreed)), not self._single
+        return self._by_ordinal.get(ordinal) or self._by_id.get(ordinal), not self._single

@@ -206,27 +206,3 @@ def missing_columns(source: Source) -> dict[str, list[str]]:
             if lacking:
                 missing[table] = lacking
     return missing
-
-
-_MATTERS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
-    (
-        (GPU_TABLES["kernel"], GPU_TABLES["graph"]),
-        "no kernels and no CUDA graphs: nothing ran on a GPU, or the capture lost it; profile with -t cuda",
-    ),
-    ((API,), "no CUDA API calls: launches cannot be explained; profile with -t cuda"),
-    ((NVTX,), "no NVTX events: time cannot be told apart by phase; profile with -t nvtx"),
-    (("META_DATA_EXPORT", "EXPORT_META_DATA"), "no export metadata: the nsys version is unknown (about 2021 or older)"),
-    (("META_DATA_CAPTURE",), "no capture settings: the CUDA graph trace mode is unknown"),
-    (("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"), "no GPU table: devices have no name"),
-)
-
-
-def missing_tables(tables: Iterable[str], with_rows: Iterable[str]) -> list[str]:
-    """Return what an export lacks, and why it matters, one line each."""
-    present = set(with_rows)
-    missing = [why for group, why in _MATTERS if not present.intersection(group)]
-    if DIAGNOSTICS not in tables:
-        missing.append("no table of diagnostics, which nsys writes since 2024.4: lost events would go unseen")
-    elif DIAGNOSTICS not in present:
-        missing.append("the table of diagnostics is empty: lost events would go unseen")
-    return missing

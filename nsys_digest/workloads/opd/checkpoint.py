@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nsys_digest.errors import CheckpointInvalid
+from nsys_digest.workloads.errors import CheckpointInvalid
 from nsys_digest.workloads.requirements import need_safetensors
 
 _ADVICE = "give the folder of a Qwen3 checkpoint with config.json and *.safetensors"

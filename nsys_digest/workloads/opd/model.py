@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nsys_digest.errors import CheckpointInvalid
+from nsys_digest.workloads.errors import CheckpointInvalid
 from nsys_digest.workloads.opd.checkpoint import check_checkpoint
 from nsys_digest.workloads.opd.settings import Settings, Size
 from nsys_digest.workloads.requirements import need, need_torch, need_transformers

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from nsys_digest.errors import WorkloadDependency, WorkloadFailed
+from nsys_digest.workloads.errors import WorkloadDependency, WorkloadFailed
 from nsys_digest.workloads.opd.clock import HostClock, StepTimer, WaitingClock, clock_of
 from nsys_digest.workloads.opd.model import Pair, build, elements
 from nsys_digest.workloads.opd.operators import ModuleNodes

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nsys_digest.errors import WorkloadFailed
+from nsys_digest.workloads.errors import WorkloadFailed
 from nsys_digest.workloads.opd.clock import StepTimer
 from nsys_digest.workloads.opd.loss import distillation_loss
 from nsys_digest.workloads.opd.model import Pair, perturb, synchronize

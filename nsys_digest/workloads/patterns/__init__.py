@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from nsys_digest.workloads.patterns.run import Account, Plan, run
+from nsys_digest.workloads.patterns.run import PatternsResult, Plan, run
 
-__all__ = ["Account", "Plan", "run"]
+__all__ = ["PatternsResult", "Plan", "run"]

@@ -43,7 +43,7 @@ class Ranges:
         return {"count": self.count, "threads": len(self.threads), **launched}
 
 
-class Ledger:
+class ExpectedCounts:
     """The account of one process, to which those of others are added; any thread may book."""
 
     def __init__(self) -> None:

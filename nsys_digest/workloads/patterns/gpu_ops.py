@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from nsys_digest.workloads.patterns.expected_counts import Ledger
+from nsys_digest.workloads.patterns.expected_counts import ExpectedCounts
 from nsys_digest.workloads.ranges import Marks, Span
 from nsys_digest.workloads.requirements import need_device, need_torch
 
 
-class Hands:
+class GpuOps:
     """Does GPU work, ranges and marks, on a GPU or on the CPU; there it books no GPU work."""
 
     def __init__(self, device: str) -> None:
@@ -25,7 +25,7 @@ class Hands:
         self.torch = need_torch()
         self.device = need_device(device)
         self.cuda = device == "cuda"
-        self.ledger = Ledger()
+        self.expected = ExpectedCounts()
         self._marks: dict[str | None, Marks] = {}
         self._inside = threading.local()
 
@@ -56,13 +56,13 @@ class Hands:
     def book(self, kernels: int, *, in_graphs: bool = False) -> None:
         """Book kernels that something else launched on this thread."""
         if self.cuda:
-            self.ledger.launched(kernels, self._names(), in_graphs=in_graphs)
+            self.expected.launched(kernels, self._names(), in_graphs=in_graphs)
 
     def copy(self, target: Any, source: Any, direction: str, source_kind: str, target_kind: str) -> None:
         """Copy contiguous numbers: one copy, which may still be under way when this returns."""
         target.copy_(source, non_blocking=True)
         if self.cuda:
-            self.ledger.copied(direction, source_kind, target_kind, source.numel() * source.element_size())
+            self.expected.copied(direction, source_kind, target_kind, source.numel() * source.element_size())
 
     def side_stream(self) -> Any:
         """Return a stream that does not wait for the default one; None on the CPU."""
@@ -91,14 +91,14 @@ class Hands:
     def push(self, name: str, domain: str | None = None, *, stays_open: bool = False) -> None:
         """Begin a nested range."""
         full = f"{domain}:{name}" if domain else name
-        self.ledger.began(full, stays_open=stays_open)
+        self.expected.began(full, stays_open=stays_open)
         self._names().append(full)
         self._in(domain).push(name)
 
     @contextmanager
     def inline_range(self, name: str) -> Iterator[None]:
         """Have a nested range whose text is not registered, as PyTorch makes them; needs CUDA."""
-        self.ledger.began(name)
+        self.expected.began(name)
         self._names().append(name)
         self.torch.cuda.nvtx.range_push(name)
         try:
@@ -109,7 +109,7 @@ class Hands:
 
     def start(self, name: str, domain: str | None = None, *, stays_open: bool = False) -> Span:
         """Begin a range that any thread may end."""
-        self.ledger.began(f"{domain}:{name}" if domain else name, nested=False, stays_open=stays_open)
+        self.expected.began(f"{domain}:{name}" if domain else name, nested=False, stays_open=stays_open)
         return self._in(domain).start(name)
 
     def end(self, span: Span) -> None:
@@ -118,7 +118,7 @@ class Hands:
 
     def mark(self, text: str, domain: str | None = None) -> None:
         """Emit an instant."""
-        self.ledger.marked(f"{domain}:{text}" if domain else text)
+        self.expected.marked(f"{domain}:{text}" if domain else text)
         self._in(domain).mark(text)
 
     def _in(self, domain: str | None) -> Marks:

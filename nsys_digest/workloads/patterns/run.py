@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from nsys_digest.errors import DigestError, WorkloadFailed
+from nsys_digest.errors import DigestError
+from nsys_digest.workloads.errors import WorkloadFailed
 from nsys_digest.workloads.patterns import program
 from nsys_digest.workloads.patterns.expected_counts import merged
-from nsys_digest.workloads.patterns.gpu_ops import Hands
+from nsys_digest.workloads.patterns.gpu_ops import GpuOps
 
 _PATIENCE_S = 300.0
 
@@ -27,7 +28,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PatternsResult:
     """What was done, by all processes together; ``document`` is what JSON says."""
 
     document: Mapping[str, Any]
@@ -61,7 +62,7 @@ def _pairs(row: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in row.items())
 
 
-def run(plan: Plan) -> Account:
+def run(plan: Plan) -> PatternsResult:
     """Run every pattern and return the account.
 
     Raises:
@@ -69,19 +70,19 @@ def run(plan: Plan) -> Account:
         WorkloadFailed: CUDA failed, a process failed, or a result is wrong.
 
     """
-    hands = Hands(plan.device)
+    gpu_ops = GpuOps(plan.device)
     try:
         for pattern in program.ALL:
-            program.phase(hands, pattern, plan.rounds)
-        with hands.range("phase in_threads"):
-            program.in_threads(hands, plan.rounds, plan.threads)
-        with hands.range("phase in_processes"):
+            program.phase(gpu_ops, pattern, plan.rounds)
+        with gpu_ops.range("phase in_threads"):
+            program.in_threads(gpu_ops, plan.rounds, plan.threads)
+        with gpu_ops.range("phase in_processes"):
             others = in_processes(plan)
-        program.left_open(hands)
+        program.left_open(gpu_ops)
     except RuntimeError as error:  # what PyTorch raises when CUDA fails
         raise WorkloadFailed(f"PyTorch failed ({str(error).strip().partition(chr(10))[0]})") from None
-    head = {"workload": "patterns", "version": 1, "plan": asdict(plan), "gpus": hands.gpus()}
-    return Account(head | merged(hands.ledger.to_dict(), *others))
+    head = {"workload": "patterns", "version": 1, "plan": asdict(plan), "gpus": gpu_ops.gpus()}
+    return PatternsResult(head | merged(gpu_ops.expected.to_dict(), *others))
 
 
 def in_processes(plan: Plan) -> list[Mapping[str, Any]]:
@@ -115,12 +116,12 @@ def in_processes(plan: Plan) -> list[Mapping[str, Any]]:
 
 def _child(device: str, rounds: int, answer: Connection) -> None:
     try:
-        hands = Hands(device)
-        with hands.range("process"):
-            program.warm_up(hands, rounds)
-            program.kernels(hands, rounds)
-            program.copies(hands, rounds)
-        answer.send(hands.ledger.to_dict())
+        gpu_ops = GpuOps(device)
+        with gpu_ops.range("process"):
+            program.warm_up(gpu_ops, rounds)
+            program.kernels(gpu_ops, rounds)
+            program.copies(gpu_ops, rounds)
+        answer.send(gpu_ops.expected.to_dict())
     except (DigestError, RuntimeError) as error:
         answer.send({"error": str(error).strip().partition("\n")[0]})
     answer.close()

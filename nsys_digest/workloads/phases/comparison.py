@@ -6,10 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from nsys_digest.errors import MissingData, PhasesDisagree
+from nsys_digest.errors import MissingData
 from nsys_digest.model.base_types import NvtxRange
 from nsys_digest.model.digest import Digest
 from nsys_digest.units import to_seconds
+from nsys_digest.workloads.errors import PhasesDisagree
 from nsys_digest.workloads.phases.records import UNATTRIBUTED, PhaseLog
 
 Json: TypeAlias = dict[str, Any]

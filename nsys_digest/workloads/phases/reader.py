@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from nsys_digest.errors import LogInvalid
+from nsys_digest.workloads.errors import LogInvalid
 from nsys_digest.workloads.phases.forms import keys
 from nsys_digest.workloads.phases.records import DOCUMENT_VERSION, KINDS, TYPES, PhaseLog
 

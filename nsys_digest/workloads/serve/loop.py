@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from nsys_digest.errors import WorkloadFailed
+from nsys_digest.workloads.errors import WorkloadFailed
 from nsys_digest.workloads.ranges import Marks
 from nsys_digest.workloads.requirements import need_torch
 from nsys_digest.workloads.serve.config import ServeConfig

@@ -1,0 +1,128 @@
+"""What a digest tells of its capture and its own options that changes figures without any change of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from nsys_digest.model.base_types import OTHER_NAMES, Device
+from nsys_digest.model.digest import Digest
+
+
+def _whole(base: str, head: str) -> tuple[str, str]:
+    return base, head
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact of a digest, as text; a difference in it is a reason not to compare.
+
+    ``of`` returns None where the digest does not tell; ``apart`` cuts two values down to what differs.
+    """
+
+    code: str
+    what: str
+    of: Callable[[Digest], str | None]
+    apart: Callable[[str, str], tuple[str, str]] = _whole
+
+
+def _active(digest: Digest) -> list[Device]:
+    return [device for device in digest.devices if device.did_work]
+
+
+def _gpu_model(digest: Digest) -> str | None:
+    names = {device.name for device in _active(digest)}
+    return None if not names or None in names else ", ".join(sorted(name for name in names if name))
+
+
+def _device_count(digest: Digest) -> str | None:
+    """Return the number of GPUs; None where processes may have had one each under one ordinal."""
+    if any(warn.code == "device-ambiguous" for warn in digest.warnings):
+        return None
+    return str(len(_active(digest))) if _active(digest) else None
+
+
+def _graph_mode(digest: Digest) -> str | None:
+    """Return the mode that the trace names, or that its rows show."""
+    if digest.capture.graph_trace_mode:
+        return digest.capture.graph_trace_mode
+    if any(device.count.get("graph") for device in digest.devices):
+        return "graph"
+    return "node" if digest.graph_node_kernel_count else None
+
+
+def _nsys_version(digest: Digest) -> str | None:
+    return (digest.capture.product_version or "").partition(".")[0] or None
+
+
+def _traced(digest: Digest) -> str | None:
+    rows = [process.rows for process in digest.capture.processes]
+    kinds = {
+        "GPU work": any(device.did_work for device in digest.devices),
+        "CUDA API": any(counts.get("api") for counts in rows),
+        "NVTX": any(counts.get("nvtx") for counts in rows),
+    }
+    return ", ".join(kind for kind, seen in kinds.items() if seen) or "nothing"
+
+
+_NONE: Final = "none"
+
+
+def _apart(base: str, head: str) -> tuple[str, str]:
+    """Leave out of two lists what both have."""
+    ours, theirs = base.split(", "), head.split(", ")
+    return _only(ours, theirs), _only(theirs, ours)
+
+
+def _only(names: list[str], others: list[str]) -> str:
+    return ", ".join(name for name in names if name not in others and name != _NONE) or "none of these"
+
+
+def _sections(digest: Digest) -> str:
+    return ", ".join(digest.capture.sections) or _NONE
+
+
+def _names(digest: Digest) -> str:
+    return "with serial numbers" if digest.capture.raw_nvtx_names else "without serial numbers"
+
+
+def _kept_names(digest: Digest) -> str | None:
+    """Return how many range names are kept apart: all, unless there were more than that."""
+    if OTHER_NAMES not in digest.nvtx:
+        return "all"
+    limit = digest.capture.max_nvtx_names
+    return None if limit is None else f"the first {limit:,}"
+
+
+def _categories(digest: Digest) -> str | None:
+    """Return which rules sorted the kernels, by what is in the file; those shipped where nothing was made of them."""
+    capture = digest.capture
+    if capture.max_nvtx_names is None:
+        return None
+    used = capture.steps is not None or {"categories", "communication"} & set(capture.sections)
+    if capture.categories is None or not used:
+        return "those shipped"
+    return f"a file with sha256 {capture.categories.sha256[:16]}"
+
+
+def _steps(digest: Digest) -> str | None:
+    capture = digest.capture
+    return None if capture.max_nvtx_names is None else repr(capture.steps) if capture.steps else _NONE
+
+
+_OPTIONS: Final = "window-or-filters"
+FACTS: Final = (
+    Fact("gpu-model", "GPU model", _gpu_model),
+    Fact("device-count", "number of GPUs that did work", _device_count),
+    Fact("graph-mode", "CUDA graph trace mode", _graph_mode),
+    Fact("nsys-version", "major version of nsys", _nsys_version),
+    Fact("trace-options", "events traced", _traced),
+    Fact(_OPTIONS, "sections of the digest", _sections, _apart),
+    Fact(_OPTIONS, "dispatch prefix", lambda digest: repr(digest.capture.dispatch_prefix)),
+    Fact(_OPTIONS, "range names", _names),
+    Fact(_OPTIONS, "range names kept apart", _kept_names),
+    Fact(_OPTIONS, "kernel categories", _categories),
+    Fact(_OPTIONS, "range that is a step", _steps),
+)
+"""Every fact, in the order in which differences are told."""

@@ -80,14 +80,15 @@ def markdown(text: str) -> str:
     return f"&#32;{escaped[1:]}" if escaped[:1] in {"", " "} else escaped
 
 
-def markdown_code(text: str) -> str:
-    """Return text as a code span for a table cell, in which nothing is a link; as plain text where none can hold it."""
+def markdown_code(text: str, *, in_table: bool = True) -> str:
+    """Return text as a code span, in which nothing is a link; as plain text where none can hold it."""
     plain = one_line(text)
-    if not plain.strip() or r"\|" in plain:  # a table takes the backslash away, also within code
+    if not plain.strip() or (in_table and r"\|" in plain):  # a table takes the backslash away, also within code
         return markdown(plain)
     fence = "`" * (max(map(len, re.findall("`+", plain)), default=0) + 1)
     blank = " " if plain[0] in "` " or plain[-1] in "` " else ""
-    return f"{fence}{blank}{plain}{blank}{fence}".replace("|", r"\|")
+    span = f"{fence}{blank}{plain}{blank}{fence}"
+    return span.replace("|", r"\|") if in_table else span
 
 
 def xml(text: str) -> str:

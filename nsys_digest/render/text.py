@@ -42,7 +42,8 @@ def render(report: Report, *, width: int, color: bool) -> str:
 
 def _lines(report: Report, width: int) -> Iterator[Text]:
     yield from _paragraph(report.title, width, style="bold")
-    for paragraph in report.lead:
+    asked = (": ".join(report.command),) if report.command else ()
+    for paragraph in (*report.lead, *asked):
         yield from _paragraph(paragraph, width)
     if report.lead:
         yield Text()

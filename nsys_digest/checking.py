@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Unpack
 
-from nsys_digest.compare.runs import Run, RunSet
-from nsys_digest.comparison import load
+from nsys_digest.comparison import Runs, resolve
 from nsys_digest.gate.baselines import Store
 from nsys_digest.gate.checks import check_sides
 from nsys_digest.gate.policy import Policy, load_policy
 from nsys_digest.gate.verdict import CheckResult
-from nsys_digest.model.digest import Digest
-
-OneRun: TypeAlias = str | os.PathLike[str] | Digest
-Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
-"""A side: a trace, a stored digest or a digest; several of them; or a side that was read. ``@NAME:N`` is a baseline."""
+from nsys_digest.options import SummarizeKeywords, options_of
 
 
 def check(
@@ -28,7 +23,7 @@ def check(
     allow_mismatch: Iterable[str] = (),
     min_repeats: int | None = None,
     store: str | os.PathLike[str] | None = None,
-    **options: Any,
+    **options: Unpack[SummarizeKeywords],
 ) -> CheckResult:
     """Hold runs to a policy, against a baseline where the policy compares.
 
@@ -42,6 +37,7 @@ def check(
         options: those of :func:`nsys_digest.summarize`, for traces.
 
     Raises:
+        TypeError: there is no such option.
         PolicyInvalid: the policy cannot be read or makes no sense.
         UsageInvalid: the policy compares, and there is no baseline.
         CapturesMismatch: the captures differ in what changes figures by itself.
@@ -50,28 +46,14 @@ def check(
 
     """
     read = policy if isinstance(policy, Policy) else load_policy(None if policy is None else Path(policy))
-    of_head = side(head, options, Store(store))
-    notes: list[str] = []
-    of_base = None if baseline is None else side(baseline, options, Store(store), like=of_head, notes=notes)
-    return check_sides(of_head, of_base, read, allow_mismatch=allow_mismatch, min_repeats=min_repeats, notes=notes)
-
-
-def side(
-    runs: Runs, options: dict[str, Any], store: Store, *, like: RunSet | None = None, notes: list[str] | None = None
-) -> RunSet:
-    """Read a side; baselines are taken from the store, those of the GPU of ``like``, and what is damaged is noted."""
-    if isinstance(runs, RunSet):
-        return runs
-    listed = [runs] if isinstance(runs, str | os.PathLike | Digest) else runs
-    found: list[Run] = []
-    for run in listed:
-        if isinstance(run, Digest):
-            found.append(Run(run.file, run))
-        elif str(os.fspath(run)).startswith("@"):
-            picked = store.pick(os.fspath(run), like)
-            found += picked.runs
-            if notes is not None:
-                notes += [*picked.damaged, *picked.notes]
-        else:
-            found.append(Run(os.fspath(run), load(run, **options)))
-    return RunSet(tuple(found))
+    chosen = options_of(options)
+    of_head = resolve(head, chosen, Store(store))
+    of_base = None if baseline is None else resolve(baseline, chosen, Store(store), like=of_head.side)
+    return check_sides(
+        of_head.side,
+        None if of_base is None else of_base.side,
+        read,
+        allow_mismatch=allow_mismatch,
+        min_repeats=min_repeats,
+        notes=[note for found in (of_head, of_base) if found is not None for note in (*found.damaged, *found.notes)],
+    )

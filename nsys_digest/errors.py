@@ -8,17 +8,18 @@ DigestError
 ├── MissingData          missing-data        4  what was asked for is not in the input
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
-├── LimitReached         limit-reached       1  memory, file handles or threads ran out
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
 ├── CategoriesInvalid         categories-invalid       2  a file of kernel categories makes no sense
 ├── CapturesMismatch       captures-mismatch     4  two captures differ in what changes figures by itself
 ├── PolicyInvalid        policy-invalid      2  a policy makes no sense
 ├── FigureMissing        figure-missing      4  a figure that a policy asks for is not in a digest, or null
 ├── BaselineMissing      baseline-missing    4  there is no such baseline in the store
+├── StoreUnreadable      store-unreadable    3  the folder of baselines cannot be read
 ├── CheckFailed          check-failed        5  a check failed
 ├── NsysMissing          nsys-missing        6  nsys, or something that it needs, is not there
 ├── RecordFailed         record-failed       6  the recorder made no trace
 ├── RecordTimedOut       record-timed-out    6  the recorded program was ended at its time limit
+├── OutOfResources       out-of-resources    1  memory, file handles or threads ran out
 └── CommandNotFound      command-not-found   127  the command to record cannot be run
 """
 
@@ -27,12 +28,18 @@ from __future__ import annotations
 import os
 from typing import ClassVar, Self
 
+_LINE_ENDS = {ord(end): repr(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
+
 
 class DigestError(Exception):
     """Base of every error that a caller may want to catch; ``str()`` is one line for people."""
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str) -> None:
+        """Keep the message, with line ends of paths and names that it quotes written as escapes."""
+        super().__init__(message.translate(_LINE_ENDS))
 
     def about(self, file: str | os.PathLike[str]) -> Self:
         """Return this error with the file in front of its message, where that does not name the file yet."""
@@ -67,6 +74,13 @@ class ValueUnreadable(DigestError):
     exit_status = 3
 
 
+class OutOfResources(DigestError):
+    """Memory, file handles or threads ran out; nothing is wrong with the input."""
+
+    code = "out-of-resources"
+    exit_status = 1
+
+
 class MissingData(DigestError):
     """What was asked for is not in the input."""
 
@@ -85,13 +99,6 @@ class OutputFailed(DigestError):
     """The output could not be written; a file that was there before is still there, unchanged."""
 
     code = "output-failed"
-    exit_status = 1
-
-
-class LimitReached(DigestError):
-    """The system gave no more memory, file handles or threads."""
-
-    code = "limit-reached"
     exit_status = 1
 
 
@@ -137,6 +144,13 @@ class BaselineMissing(DigestError):
     exit_status = 4
 
 
+class StoreUnreadable(DigestError):
+    """The folder of the baselines, or one in it, may not be read."""
+
+    code = "store-unreadable"
+    exit_status = 3
+
+
 class CheckFailed(DigestError):
     """A figure is worse than a policy allows, or a name is missing that it requires, or there that it forbids."""
 
@@ -177,16 +191,17 @@ ERRORS: tuple[type[DigestError], ...] = (
     NotATrace,
     TraceInUse,
     ValueUnreadable,
+    OutOfResources,
     MissingData,
     DigestInvalid,
     OutputFailed,
-    LimitReached,
     UsageInvalid,
     CategoriesInvalid,
     CapturesMismatch,
     PolicyInvalid,
     FigureMissing,
     BaselineMissing,
+    StoreUnreadable,
     CheckFailed,
     NsysMissing,
     RecordFailed,

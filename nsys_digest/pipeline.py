@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Unpack
 
 from nsys_digest import __version__
+from nsys_digest.algorithms.at_once import both
 from nsys_digest.errors import DigestError, UsageInvalid
 from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
@@ -19,59 +19,39 @@ from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.json_schema import DOCUMENTS, schema_text
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
-from nsys_digest.model.labels import check_label
-from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import category_use
 from nsys_digest.sections.devices import gpu_time
+from nsys_digest.sections.failed_calls import failed_calls
 from nsys_digest.sections.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
 from nsys_digest.sections.registry import AccountOptions, account
 from nsys_digest.sections.totals import api_totals, kernel_totals
-from nsys_digest.sections.warnings import AccountLimits, warnings
+from nsys_digest.sections.warnings import AccountLimits, is_incomplete, warnings
 from nsys_digest.trace.adbc import ReaderUnfitError
 from nsys_digest.trace.collect.nvtx import NvtxOptions
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import order_calls
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
-from nsys_digest.trace.nsys.tables import STRINGS, check_is_trace, missing_columns
-from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels
+from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, check_is_trace, missing_columns
+from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels, values_in_range
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
 from nsys_digest.units import utc_text
 
-DEFAULT_TOP = 20
-DEFAULT_DISPATCH_PREFIX = "CG_DISPATCH"
-DEFAULT_MAX_NVTX_NAMES = 100_000
-DEFAULT_GAPS = 10
 
-
-def summarize(
-    trace: str | os.PathLike[str],
-    *,
-    top: int = DEFAULT_TOP,
-    dispatch_prefix: str = DEFAULT_DISPATCH_PREFIX,
-    raw_nvtx_names: bool = False,
-    max_nvtx_names: int = DEFAULT_MAX_NVTX_NAMES,
-    sections: Iterable[str] | None = None,
-    gaps: int = DEFAULT_GAPS,
-    categories: str | os.PathLike[str] | None = None,
-    steps: str | None = None,
-    labels: Mapping[str, str] | None = None,
-    threads: int | None = None,
-    reader: Reader = "auto",
-    progress: Progress | None = None,
-    when_read: Callable[[], None] | None = None,
-) -> Digest:
+def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:
     """Digest an nsys SQLite export. The file is opened read-only; nothing is written beside it.
 
     Args:
         trace: path of the ``.sqlite`` file.
-        top: how many kernels ``top_kernels`` holds.
-        dispatch_prefix: how the text of a dispatch mark begins.
+        options: these keywords.
+        top: how many kernels ``top_kernels`` holds, 20.
+        dispatch_prefix: how the text of a dispatch mark begins, "CG_DISPATCH".
         raw_nvtx_names: keep the serial numbers that PyTorch appends to range names.
-        max_nvtx_names: how many range names are kept apart; the rest, with least time, become one ``(other)``.
+        max_nvtx_names: how many range names are kept apart; the rest, with least time, become one ``(other)``; 100,000.
         sections: which of ``SECTIONS`` to make; all by default, none for the base alone, which is faster.
-        gaps: how many of the longest gaps ``idle`` lists.
+        gaps: how many of the longest gaps ``idle`` lists, 10.
         categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
         steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
         labels: what else to say of the run, for example its commit; kept in ``run.labels``.
@@ -82,42 +62,34 @@ def summarize(
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
+        TypeError: there is no such option.
         UsageInvalid: an argument is out of range. CategoriesInvalid: the categories file is wrong.
         MissingData: no range has the name of the step.
 
     """
-    if top < 0:
-        raise UsageInvalid(f"top is {top}; give 0 or more")
-    if max_nvtx_names < 1:
-        raise UsageInvalid(f"the number of NVTX names to keep is {max_nvtx_names}; give 1 or more")
-    if reader not in get_args(Reader):
-        raise UsageInvalid(f"there is no reader {reader!r}; choose from {', '.join(get_args(Reader))}")
-    if threads is not None and not 1 <= threads <= 64:
-        raise UsageInvalid(f"threads is {threads}; give 1 to 64")
-    if not dispatch_prefix:
-        raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
-    if gaps < 0:
-        raise UsageInvalid(f"gaps is {gaps}; give 0 or more")
-    for key, value in (labels or {}).items():
-        check_label(key, value)
-    chosen = _chosen(sections)
-    classified = categories is not None or steps is not None or {"communication", "categories"} & set(chosen)
-    ordered = (
-        load_kernel_categories(None if categories is None else Path(categories)) if classified else KernelCategories(())
+    return summarize_with(Path(trace), options_of(options))
+
+
+def summarize_with(trace: Path, options: SummarizeOptions) -> Digest:
+    """Digest an export with options that were read; see :func:`summarize`."""
+    chosen = options.sections
+    classified = (
+        options.categories is not None or options.steps is not None or {"communication", "categories"} & set(chosen)
     )
+    ordered = load_kernel_categories(options.categories) if classified else KernelCategories(())
     job = _Job(
-        Path(trace),
+        trace,
         os.fspath(trace),
-        dict(labels or {}),
-        top,
-        NvtxOptions(dispatch_prefix, raw_nvtx_names, max_nvtx_names),
-        AccountOptions(chosen, gaps, ordered, steps),
-        threads,
-        progress,
-        when_read,
+        dict(options.labels),
+        options.top,
+        NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names),
+        AccountOptions(chosen, options.gaps, ordered, options.steps),
+        options.threads,
+        options.progress,
+        options.when_read,
     )
     try:
-        return _summarize(job, reader)
+        return _summarize(job, options.reader)
     except ReaderUnfitError:
         return _summarize(job, "stdlib")
 
@@ -135,19 +107,6 @@ class _Job:
     threads: int | None
     progress: Progress | None
     when_read: Callable[[], None] | None
-
-
-def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the sections in the order of the document."""
-    if sections is None:
-        return SECTIONS
-    if isinstance(sections, str):
-        raise UsageInvalid(f"sections is the text {sections!r}; give a list of names")
-    asked = set(sections)
-    unknown = sorted(asked - set(SECTIONS))
-    if unknown:
-        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
-    return tuple(name for name in SECTIONS if name in asked)
 
 
 def _summarize(job: _Job, reader: Reader) -> Digest:
@@ -186,14 +145,20 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
     names = {*scanned.gpu.kernel_names.values, *scanned.gpu.full_names.values}
     names |= set(scanned.api.names.values if scanned.api else ())
     strings = source.strings(STRINGS, names)
-    with ThreadPoolExecutor(1) as pool:
-        calls = pool.submit(order_calls, scanned.api, strings) if job.account.needs_events else None
-        gpu = gpu_time(scanned.gpu, facts)
+    with values_in_range(source, "the GPU activity"):
+        calls, gpu = both(
+            lambda: order_calls(scanned.api, strings) if job.account.needs_events else None,
+            lambda: gpu_time(scanned.gpu, facts),
+        )
     kernels = kernel_totals(scanned.gpu, strings)
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
     ranges, idle_ns = nvtx_ranges(scanned.nvtx, gpu.busy)
-    found = None if calls is None else account(scanned, gpu, calls.result(), strings, idle_ns, job.account)
+    missing = missing_columns(source)
+    failed = failed_calls(scanned.api, strings)
+    found = None if calls is None else account(scanned, gpu, calls, strings, idle_ns, facts.session_ns, job.account)
+    limits = AccountLimits() if found is None else found.limits
+    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, limits)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
@@ -212,19 +177,13 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
             job.account.sections,
             categories=job.account.kernel_categories.file,
             steps=job.account.step,
+            incomplete=is_incomplete(scanned, facts, strings, warned),
         ),
-        warnings=warnings(
-            scanned,
-            facts,
-            gpu,
-            rows,
-            strings,
-            missing_columns(source),
-            AccountLimits() if found is None else found.limits,
-        ),
+        warnings=warned,
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
         tool_version=__version__,
+        failed_calls=None if any(API_RESULT in columns for columns in missing.values()) else failed,
         path=job.given_path,
         run=RunFacts(utc_text(facts.recorded_at_ns), job.labels),
         **({} if found is None else found.sections),

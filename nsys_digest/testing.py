@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Unpack
 
-from nsys_digest.checking import Runs, check
+from nsys_digest.checking import check
+from nsys_digest.comparison import Runs
 from nsys_digest.errors import DigestError
 from nsys_digest.gate.policy import Policy
 from nsys_digest.gate.verdict import CheckResult
+from nsys_digest.options import SummarizeKeywords
 
 _WIDTH = 120
 _ROWS = 0
@@ -28,7 +30,7 @@ def assert_no_regression(
     allow_mismatch: Iterable[str] = (),
     min_repeats: int | None = None,
     store: str | os.PathLike[str] | None = None,
-    **options: Any,
+    **options: Unpack[SummarizeKeywords],
 ) -> CheckResult:
     """Check as :func:`nsys_digest.check` does, and return its result where nothing failed and nothing was missing.
 

@@ -14,20 +14,22 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 _BASE: Final = frozenset({"errors", "units"})
 _DIGEST: Final = _BASE | {"algorithms", "model"}
-_API: Final = _DIGEST | {"trace", "sections", "compare", "gate", "report", "render", "files"}
+_API: Final = _DIGEST | {"trace", "sections", "compare", "gate", "report", "render", "files", "options", "stored"}
 ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "errors": frozenset(),
     "units": frozenset({"errors"}),
     "files": frozenset({"errors"}),
     "signals": frozenset(),
     "algorithms": _BASE,
-    "model": _BASE | {"algorithms"},
-    "trace": _DIGEST,
+    "model": _BASE | {"algorithms", "files"},
+    "trace": _DIGEST | {"files"},
     "sections": _DIGEST | {"trace"},
     "compare": _DIGEST,
     "gate": _DIGEST | {"compare", "files"},
     "report": _DIGEST | {"compare", "gate"},
     "render": _DIGEST | {"compare", "gate", "report"},
+    "options": _DIGEST | {"trace"},
+    "stored": _DIGEST,
     "pipeline": _API,
     "comparison": _API | {"pipeline"},
     "checking": _API | {"pipeline", "comparison"},

@@ -506,18 +506,6 @@ def every_table(path: Path) -> list[str]:
         return [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
 
 
-def test_views_in_place_of_tables(trace: Path) -> None:
-    expected = digest_json(trace, folder=trace.parent)
-    for table in every_table(trace):
-        execute(
-            trace,
-            f"ALTER TABLE {table} RENAME TO real_{table}",
-            f"CREATE VIEW {table} AS SELECT * FROM real_{table}",
-        )
-    assert digest_json(trace, folder=trace.parent) == expected
-    assert digest_json(trace, folder=trace.parent, options=("--threads", "2")) == expected
-
-
 def test_view_of_a_table_that_is_gone(trace: Path) -> None:
     expected = digest_json(trace, folder=trace.parent)
     execute(trace, "CREATE TABLE mine (a)", "CREATE VIEW of_mine AS SELECT a FROM mine", "DROP TABLE mine")

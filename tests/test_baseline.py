@@ -10,7 +10,7 @@ import pytest
 
 from digests import TRACES, document, one, placed, spans, stored
 from nsys_digest.compare.runs import RunSet
-from nsys_digest.errors import BaselineMissing, OutputFailed, UsageInvalid
+from nsys_digest.errors import BaselineMissing, OutputFailed, StoreUnreadable, UsageInvalid
 from nsys_digest.gate.baselines import Store, gpu_of
 from support import call, command, environment, snapshot, the_line
 
@@ -160,7 +160,8 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file", encoding="utf-8")
     with pytest.raises(OutputFailed, match="--store"):
         Store(tmp_path / "store").save("main", one())
-    assert Store(tmp_path / "store").entries().entries == ()
+    with pytest.raises(StoreUnreadable, match="Not a directory"):
+        Store(tmp_path / "store").entries()
 
 
 WRITER = """

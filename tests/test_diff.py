@@ -19,7 +19,6 @@ from nsys_digest import Digest, diff, load
 from nsys_digest.compare.comparability import MISMATCH_CODES
 from nsys_digest.compare.diff import Diff
 from nsys_digest.compare.runs import Run, RunSet, typical
-from nsys_digest.compare.span_breakdown import paired
 from nsys_digest.compare.threshold import Threshold, read_threshold
 from support import ROOT, call, small_trace, the_line, untouched
 
@@ -284,17 +283,6 @@ def test_repeats(tmp_path: Path) -> None:
     assert "3 runs of BASE span 380 ns to 430 ns; 2 runs of HEAD span 450 ns to 460 ns." in text
 
 
-def test_devices_are_paired_by_ordinal_then_in_order(golden: dict[str, Digest]) -> None:
-    device = next(device for device in golden["serve"].devices if device.span_ns is not None)
-
-    def with_devices(*ordinals: int) -> Digest:
-        return replace(golden["serve"], devices=tuple(replace(device, device=ordinal) for ordinal in ordinals))
-
-    assert paired(with_devices(0, 1, 2), with_devices(1, 3)) == ((0, 1), (1, 0))
-    assert paired(with_devices(4), with_devices(7)) == ((0, 0),)
-    assert paired(with_devices(0, 0), with_devices(0)) == ((0, 0),)
-
-
 def test_mismatch_is_refused_then_allowed_and_recorded() -> None:
     paths = fixture("graph_graph"), fixture("graph_node")
     line = the_line(call("diff", *paths), 4, "captures-mismatch")
@@ -386,6 +374,7 @@ def test_min_change() -> None:
     assert read_threshold("50us") == Threshold(50_000, 0.0)
     assert read_threshold("5%") == Threshold(0, 0.05)
     assert read_threshold("1.5ms,10%") == Threshold(1_500_000, 0.1)
+    assert read_threshold("0") == Threshold()
 
 
 BAD_USAGE: list[tuple[tuple[str, ...], str]] = [
@@ -398,6 +387,7 @@ BAD_USAGE: list[tuple[tuple[str, ...], str]] = [
     (("A", "--base", "A", "--head", "B"), "is of neither"),
     (("--base", "A", "--head"), "--head"),
     (("A", "B", "--allow-mismatch", "nothing"), "no reason nothing"),
+    (("A", "B", "--min-change", "10"), "--min-change 10: '10' has no unit; write '10s', '10ms' or '10%'"),
     (("A", "B", "--min-change", "5furlongs"), "--min-change 5furlongs"),
     (("A", "B", "--min-change", "-5us"), "--min-change -5us"),
     (("A", "B", "--min-change", ""), "--min-change"),
@@ -434,12 +424,12 @@ def damage(change: Callable[[dict[str, Any]], object]) -> str:
         (damage(lambda d: d["api"].update(x=[1, None])), "digest.api.x.total_ns is NoneType"),
         (damage(lambda d: d.update(kernel_count="many")), "digest.kernel_count is str"),
         (damage(lambda d: d.update(kernel_count=True)), "digest.kernel_count is bool"),
-        (damage(lambda d: d.update(gpu_busy_union_s=float("inf"))), "OverflowError"),
+        (damage(lambda d: d.update(gpu_busy_union_s=float("inf"))), "Infinity is no number"),
         (damage(lambda d: d["devices"][0]["sum_s"].pop("graph")), "KeyError: 'graph'"),
         (damage(lambda d: d.update(gpu_busy_union_s=[1])), "list where seconds should be"),
         (damage(lambda d: d["launch"]["graphs"]["api"].update(max_s="x" * 100)), "str where seconds should be"),
         (damage(lambda d: d["launch"]["by_api"].update(x=None)), "digest.launch.by_api.x is NoneType"),
-        (damage(lambda d: d["memory"]["copies"][0]["gbps"].update(p50=float("nan"))), "gbps.p50 is float"),
+        (damage(lambda d: d["memory"]["copies"][0]["gbps"].update(p50=float("nan"))), "NaN is no number"),
         (damage(lambda d: d["categories"]["gemm"].update(count=1.5)), "digest.categories.gemm.count is float"),
         (damage(lambda d: d["dispatch_steps"][0].update(fields={"a": []})), "fields.a is list"),
     ],

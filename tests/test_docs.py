@@ -372,12 +372,6 @@ def test_every_fixture_is_described(folder: str) -> None:
     assert sorted(told) == sorted(path.stem for path in (ROOT / "fixtures" / folder).glob("*.sqlite"))
 
 
-def test_the_first_command_for_the_tests_stands_alone() -> None:
-    found = re.search(r"python -m pytest[^`\n]*", text_of(ROOT / "README.md"))
-    assert found is not None
-    assert found[0] == "python -m pytest"
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a folder that has the fixtures and that examples may write into."""

@@ -514,6 +514,7 @@ def test_a_program_that_is_not_on_linux(monkeypatch: pytest.MonkeyPatch, bench: 
     assert "on Linux only" in the_line(call("record", "--", "true"), 6, "nsys-missing")
 
 
+@pytest.mark.workloads
 def test_a_workload_runs_itself_again_under_the_recorder(bench: Bench) -> None:
     for name in ("torch", "nvtx"):
         pytest.importorskip(name)

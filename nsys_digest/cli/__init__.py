@@ -9,15 +9,16 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated
 
 import typer
 
 from nsys_digest import __version__, signals
 from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
-from nsys_digest.cli.limits import limits_told
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
-from nsys_digest.errors import DigestError, UsageInvalid
+from nsys_digest.cli.scarce import shortage
+from nsys_digest.errors import DigestError, OutOfResources, UsageInvalid
 
 # typer takes click's classes along and has moved them more than once; this one has had the same name throughout.
 _UsageError: type[Exception] = next(
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     output.forget_written()
     try:
-        with signals.raised(), limits_told():
+        with signals.raised():
             return _run(list(sys.argv[1:] if arguments is None else arguments))
     except DigestError as error:
         return _fail(str(error), error.code, error.exit_status)
@@ -81,17 +82,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         output.abandon_stdout()  # the reader has all it wanted, as in `| head`
         return 0
+    except (MemoryError, RuntimeError, ImportError, SystemError) as error:
+        line = shortage(error)
+        if line is None:
+            raise
+        return _fail(line, OutOfResources.code, OutOfResources.exit_status)
     except OSError as error:  # --help into a full disk; whatever else fails names its own file
+        line = shortage(error)
+        if line is not None:
+            return _fail(line, OutOfResources.code, OutOfResources.exit_status)
         output.abandon_stdout()
         where = error.filename or "standard output"
         reason = error.strerror or error
         return _fail(f"{where}: failed ({reason}); make room, or choose another place", "output-failed", 1)
 
 
+_built = cache(typer.main.get_command)
+"""What Click runs, made once, however often `main` is called: making it takes longer than most digests."""
+
+
 def _run(arguments: list[str]) -> int:
     if "_NSYS_DIGEST_COMPLETE" in os.environ:
         _complete(arguments)
-    command = typer.main.get_command(app)
+    command = _built(app)
     # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
     try:
         with command.make_context("nsys-digest", arguments) as context:

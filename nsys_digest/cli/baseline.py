@@ -11,7 +11,8 @@ import typer
 
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
 from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
-from nsys_digest.cli.runs import read_side
+from nsys_digest.cli.runs import read_side, warn_of_damaged
+from nsys_digest.units import counted
 
 if TYPE_CHECKING:
     from nsys_digest.gate.baselines import Listing
@@ -47,7 +48,7 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories), commit or _commit())
+    saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories).side, commit or _commit())
     write_paths(saved)
 
 
@@ -68,12 +69,12 @@ def update(
     from nsys_digest.gate.baselines import Store
 
     saved, dropped = Store(store).update(
-        name, read_side(runs, steps=steps, categories=categories), commit or _commit(), keep
+        name, read_side(runs, steps=steps, categories=categories).side, commit or _commit(), keep
     )
     write_paths(saved)
     if dropped:
-        runs_dropped = f"{len(dropped)} earlier {'run' if len(dropped) == 1 else 'runs'}"
-        note(f"note: {dropped[0].parent}: {runs_dropped} of {name} dropped", "baseline-dropped")
+        said = f"{counted(len(dropped), 'earlier run')} of {name} dropped"
+        note(f"note: {dropped[0].parent}: {said}", "baseline-dropped")
 
 
 @app.command("list")
@@ -91,7 +92,7 @@ def list_entries(
     folder = Store(store)
     check_output(output, folder.folder)
     listing = folder.entries(name)
-    _tell(listing.damaged)
+    warn_of_damaged(listing.damaged)
     from nsys_digest.report.baseline import listing_report
 
     write_report(
@@ -119,7 +120,7 @@ def show(
     picked = folder.pick(baseline if baseline.startswith("@") else f"@{baseline}")
     for entry in picked.entries:
         check_output(output, entry.path)
-    _tell(picked.damaged)
+    warn_of_damaged(picked.damaged)
     from nsys_digest.report.digest import digest_report
 
     digest = picked.runs[-1].digest
@@ -128,11 +129,6 @@ def show(
 
 def _commit() -> str | None:
     return os.environ.get("GITHUB_SHA") or os.environ.get("CI_COMMIT_SHA") or None
-
-
-def _tell(damaged: tuple[str, ...]) -> None:
-    for text in damaged:
-        note(f"warning: {text}", "digest-invalid")
 
 
 def _document(listing: Listing, *, compact: bool) -> str:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.limits import limits_told
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
+from nsys_digest.cli.scarce import shortage_at
 
 
 def command(
@@ -25,6 +25,6 @@ def command(
     from nsys_digest.pipeline import classify
     from nsys_digest.report.categories import categories_report
 
-    with limits_told(str(trace)):
+    with shortage_at(trace):
         found = classify(trace, categories=categories)
     write_report(lambda: found.to_json(compact=compact), lambda: categories_report(found, top), chosen, output)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,10 +19,13 @@ from nsys_digest.cli.options import (
     words_of,
 )
 from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write
-from nsys_digest.cli.runs import files_of, read_baseline, read_side
+from nsys_digest.cli.runs import files_of, read_side
 from nsys_digest.errors import DigestError, UsageInvalid
 
-_UNTOLD = {3, 4}
+if TYPE_CHECKING:
+    from nsys_digest.options import SummarizeKeywords
+
+_NO_RESULT = {3, 4}
 """Statuses of a check that came to no result through its input, and not through its arguments."""
 
 
@@ -30,7 +34,7 @@ def _file(flag: str, what: str) -> Any:
 
 
 def command(
-    head: Annotated[list[Path], typer.Argument(metavar="HEAD", help="Traces or stored digests: repeats of a run.")],
+    head: Annotated[list[str], typer.Argument(metavar="HEAD", help="Traces or stored digests: repeats of a run.")],
     baseline: Annotated[
         list[str] | None,
         typer.Option("--baseline", "-b", metavar="BASE", help="Runs to compare with; @NAME:5 takes five of a store."),
@@ -65,16 +69,16 @@ def command(
     Ends with status 5 when a figure is worse than the policy allows.
     """
     outputs = (output, json_file, markdown_file, junit, sarif)
-    bases = files_of(baseline or ())
+    sources = files_of([*head, *(baseline or ())])
     for path in outputs:
-        for source in (*head, *bases):
+        for source in sources:
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options = {"steps": steps, "categories": categories}
+    options: SummarizeKeywords = {"steps": steps, "categories": categories}
     if init:
         if baseline or policy:
             raise UsageInvalid("--init makes a policy from HEAD alone; leave --baseline and --policy away")
-        _init(head, output, options)
+        _init(head, store, output, options)
         return
     chosen = chosen_format(format, output)
     from nsys_digest.compare.comparability import check_reasons
@@ -84,22 +88,28 @@ def command(
     allowed = load_policy(policy)
     reasons = words_of(allow_mismatch)
     check_reasons(reasons)
-    from nsys_digest.cli.ci import Wanted, forms_of_result, forms_of_untold
+    from nsys_digest.cli.ci import Wanted, forms_of_no_result, forms_of_result
 
     policy_file = None if policy is None else str(policy)
     wanted = Wanted(output, chosen, compact, json_file, markdown_file, junit, sarif, github)
     try:
-        of_head = read_side(head, **options)
-        of_base, damaged, few = read_baseline(baseline, store, of_head, options) if baseline else (None, [], [])
-        notes = [*damaged, *few]
-        result = check_sides(of_head, of_base, allowed, allow_mismatch=reasons, min_repeats=min_repeats, notes=notes)
+        of_head = read_side(head, store, **options)
+        of_base = read_side(baseline, store, of_head.side, **options) if baseline else None
+        result = check_sides(
+            of_head.side,
+            None if of_base is None else of_base.side,
+            allowed,
+            allow_mismatch=reasons,
+            min_repeats=min_repeats,
+            notes=[note for side in (of_head, of_base) if side is not None for note in (*side.damaged, *side.notes)],
+        )
     except DigestError as error:
-        if error.exit_status not in _UNTOLD:
+        if error.exit_status not in _NO_RESULT:
             raise
-        from nsys_digest.gate.inconclusive import untold
+        from nsys_digest.gate.no_result import no_result
 
-        found = untold(error, [str(path) for path in head], baseline or [], allowed)
-        end_with(error, try_all(wanted.writers(forms_of_untold(found, policy_file), to_stdout=False)))
+        found = no_result(error, head, baseline or [], allowed)
+        end_with(error, try_all(wanted.writers(forms_of_no_result(found, policy_file), to_stdout=False)))
         return
     kept = {"--store": store, "--steps": steps, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
@@ -107,20 +117,25 @@ def command(
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))
 
 
-def _init(head: list[Path], output: Path | None, options: dict[str, Any]) -> None:
+def _init(head: list[str], store: Path | None, output: Path | None, options: SummarizeKeywords) -> None:
     if len(head) != 1:
         raise UsageInvalid(f"--init makes a policy from one run, and {len(head)} are given; give one")
     from nsys_digest.gate.init_policy import starter_policy
 
-    write(starter_policy(read_side(head, **options).runs[0]), output)
+    write(starter_policy(read_side(head, store, **options).side.runs[0]), output)
 
 
 def _check_apart(outputs: list[Path], policy: Path | None) -> None:
     """Refuse two outputs in one file, and one in the policy."""
-    taken = {} if policy is None else {policy.resolve(): "this is the policy itself"}
+    taken = {} if policy is None else {_place(policy): "this is the policy itself"}
     for output in outputs:
-        place = output.resolve()
+        place = _place(output)
         if place in taken:
             raise UsageInvalid(f"{output}: {taken[place]}; name another file")
         if not place.exists() or place.is_file():
             taken[place] = "two outputs go to this file"
+
+
+def _place(path: Path) -> Path:
+    """Return where links lead; a link that leads to itself stays as it is."""
+    return Path(os.path.realpath(path))

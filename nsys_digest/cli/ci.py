@@ -16,7 +16,7 @@ from nsys_digest.errors import OutputFailed
 from nsys_digest.files import WRITTEN
 
 if TYPE_CHECKING:
-    from nsys_digest.gate.inconclusive import Inconclusive
+    from nsys_digest.gate.no_result import NoResult
     from nsys_digest.gate.verdict import CheckResult
     from nsys_digest.report.blocks import Report
 
@@ -46,17 +46,17 @@ def forms_of_result(result: CheckResult, policy_file: str | None, top: int, agai
     )
 
 
-def forms_of_untold(found: Inconclusive, policy_file: str | None) -> Forms:
+def forms_of_no_result(found: NoResult, policy_file: str | None) -> Forms:
     """Return the forms of a check that came to no result."""
     from nsys_digest.render import github, junit, sarif
-    from nsys_digest.report.inconclusive import untold_report
+    from nsys_digest.report.no_result import no_result_report
 
     return Forms(
         json=lambda compact: found.to_json(compact=compact),
-        report=lambda: untold_report(found),
-        junit=lambda: junit.render_untold(found, now=datetime.now(UTC)),
-        sarif=lambda: sarif.render_untold(found, policy_file=policy_file),
-        annotations=lambda: github.render_untold(found),
+        report=lambda: no_result_report(found),
+        junit=lambda: junit.render_no_result(found, now=datetime.now(UTC)),
+        sarif=lambda: sarif.render_no_result(found, policy_file=policy_file),
+        annotations=lambda: github.render_no_result(found),
     )
 
 

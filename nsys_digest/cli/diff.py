@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,11 +17,11 @@ from nsys_digest.cli.options import (
     words_of,
 )
 from nsys_digest.cli.output import check_output, chosen_format, note, write_report
-from nsys_digest.cli.runs import files_of, read_baseline, read_side
+from nsys_digest.cli.runs import files_of, read_side
 from nsys_digest.errors import UsageInvalid
 
 
-def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str], list[Path]]:
+def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str], list[str]]:
     """Return the runs of BASE and of HEAD: two paths, or those of ``--base`` and ``--head``.
 
     With ``--base`` alone all paths are of HEAD.
@@ -35,18 +34,18 @@ def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str],
         if runs or not base:
             wrong = f"{runs[0]} is of neither" if runs else "there is no --base"
             raise UsageInvalid(f"--head names the runs of HEAD, and --base those of BASE, but {wrong}")
-        return base, [Path(run) for run in head]
+        return base, head
     if base:
         if not runs:
             raise UsageInvalid("there is no run of HEAD; give one or more behind --head")
-        return base, [Path(run) for run in runs]
+        return base, runs
     if len(runs) != 2:
         count = "no path is" if not runs else "1 path is" if len(runs) == 1 else f"{len(runs)} paths are"
         raise UsageInvalid(
             f"diff compares BASE with HEAD, but {count} given; for repeats give the runs of BASE behind --base, and "
             "those of HEAD behind --head"
         )
-    return runs[:1], [Path(runs[1])]
+    return runs[:1], runs[1:]
 
 
 def command(
@@ -81,7 +80,7 @@ def command(
     The change of the GPU span is split to the nanosecond.
     """
     of_base, of_head = sides(runs or [], base or [], head or [])
-    for path in (*files_of(of_base), *of_head):
+    for path in files_of([*of_base, *of_head]):
         check_output(output, path)
     chosen = chosen_format(format, output)
     from nsys_digest.compare.comparability import check_reasons
@@ -90,13 +89,12 @@ def command(
 
     threshold = read_threshold(min_change)
     reasons = words_of(allow_mismatch)
-    options = {"categories": categories, "steps": steps}
     check_reasons(reasons)
-    head_side = read_side(of_head, **options)
-    base_side, _, notes = read_baseline(of_base, store, head_side, options)
-    for text in notes:
-        note(f"note: {text}", "fewer-runs")
-    found = diff(base_side, head_side, allow_mismatch=reasons, categories=categories)
+    head_side = read_side(of_head, store, categories=categories, steps=steps)
+    base_side = read_side(of_base, store, head_side.side, categories=categories, steps=steps)
+    for text in (*head_side.notes, *base_side.notes):
+        note(f"note: {text}", "baseline-short")
+    found = diff(base_side.side, head_side.side, allow_mismatch=reasons, categories=categories)
     from nsys_digest.report.diff import diff_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: diff_report(found, top, threshold), chosen, output)

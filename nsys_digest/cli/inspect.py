@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nsys_digest.cli.limits import limits_told
 from nsys_digest.cli.options import Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
+from nsys_digest.cli.scarce import shortage_at
 
 
 def command(
@@ -18,7 +18,7 @@ def command(
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import inspect
 
-    with limits_told(str(trace)):
+    with shortage_at(trace):
         found = inspect(trace)
     from nsys_digest.report.digest import inspection_report
 

@@ -224,7 +224,12 @@ def abandon_stdout() -> None:
 
 def note(message: str, code: str) -> None:
     """Write one line to standard error, where it is open; ``code`` has an entry in docs/messages.md."""
-    from nsys_digest.render.escape import one_line
+    try:
+        from nsys_digest.render.escape import one_line
+    except (ImportError, OSError, MemoryError):  # where memory or handles have run out, which is what the line says
+
+        def one_line(text: str) -> str:
+            return ascii(text)[1:-1]
 
     if sys.stderr is not None:  # print() would take standard output instead
         with contextlib.suppress(OSError):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from nsys_digest.cli.limits import limits_told
+from nsys_digest.cli.scarce import shortage_at
 
 _SHOWN_FROM_BYTES = 64_000_000
 
@@ -18,10 +18,10 @@ def progress_bar(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
     """Give a function to call with (rows read, rows in all); None where nobody watches or the file is small.
 
     Raises:
-        LimitReached: reading it took more memory, file handles or threads than there are.
+        OutOfResources: reading it took more memory, file handles or threads than there are.
 
     """
-    with limits_told(str(trace)), _shown(trace) as show:
+    with shortage_at(trace), _shown(trace) as show:
         yield show
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.output import note
@@ -13,56 +13,45 @@ from nsys_digest.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from nsys_digest.compare.runs import RunSet
+    from nsys_digest.comparison import Resolved
+    from nsys_digest.model.digest import Digest
+    from nsys_digest.options import SummarizeKeywords, SummarizeOptions
 
 
-def read_side(paths: Sequence[Path], **options: Any) -> RunSet:
-    """Return the side of these traces and stored digests; ``options`` are those of ``summarize``.
-
-    Raises:
-        DigestError: as :func:`nsys_digest.load`.
-
-    """
-    from nsys_digest.compare.runs import Run, RunSet
-    from nsys_digest.comparison import load
-
-    runs = []
-    for path in paths:
-        with progress_bar(path) as show:
-            digest = load(path, progress=show, when_read=give_back_freed_memory, **options)
-            runs.append(Run(os.fspath(path), digest))
-    return RunSet(tuple(runs))
-
-
-def read_baseline(
-    spellings: Sequence[str], store: Path | None, head: RunSet, options: dict[str, Any]
-) -> tuple[RunSet, list[str], list[str]]:
-    """Return the side of files and of runs of a store, ``@NAME`` or ``@NAME:5``; what is damaged; and other notes.
-
-    What is damaged was warned of on standard error.
+def read_side(
+    runs: Sequence[str | Path],
+    store: Path | None = None,
+    like: RunSet | None = None,
+    **options: Unpack[SummarizeKeywords],
+) -> Resolved:
+    """Return the side of these traces, stored digests and runs of a store; what is damaged is warned of.
 
     Raises:
-        BaselineMissing: there is no such run. DigestError: as :func:`nsys_digest.load`.
+        DigestError: as :func:`nsys_digest.comparison.resolve`.
 
     """
-    from nsys_digest.compare.runs import Run, RunSet
+    from nsys_digest.comparison import resolve
     from nsys_digest.gate.baselines import Store
+    from nsys_digest.options import options_of
 
-    runs: list[Run] = []
-    damaged: list[str] = []
-    notes: list[str] = []
-    for spelling in spellings:
-        if spelling.startswith("@"):
-            picked = Store(store).pick(spelling, head)
-            runs += picked.runs
-            damaged += picked.damaged
-            notes += picked.notes
-            for text in picked.damaged:
-                note(f"warning: {text}", "digest-invalid")
-        else:
-            runs += read_side([Path(spelling)], **options).runs
-    return RunSet(tuple(runs)), damaged, notes
+    found = resolve(runs, options_of(options), Store(store), like=like, read=_read)
+    warn_of_damaged(found.damaged)
+    return found
 
 
-def files_of(spellings: Sequence[str]) -> list[Path]:
+def _read(path: Path, options: SummarizeOptions) -> Digest:
+    from nsys_digest.comparison import load_with
+
+    with progress_bar(path) as show:
+        return load_with(path, replace(options, progress=show, when_read=give_back_freed_memory))
+
+
+def warn_of_damaged(damaged: Sequence[str]) -> None:
+    """Write a warning of each file of a store that was left out."""
+    for text in damaged:
+        note(f"warning: {text}", "digest-invalid")
+
+
+def files_of(runs: Sequence[str]) -> list[Path]:
     """Return those that are files, and no names of a store."""
-    return [Path(spelling) for spelling in spellings if not spelling.startswith("@")]
+    return [Path(run) for run in runs if not run.startswith("@")]

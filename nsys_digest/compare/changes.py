@@ -14,6 +14,13 @@ from nsys_digest.model.kernel_categories import OTHER, KernelCategories
 TABLES: Final = tuple(PARTS)
 """The tables of a comparison, in the order of the document."""
 TAILS: Final = ("api_durations", "kernel_durations", "nvtx_tails", "dispatch_tails")
+_CAPPED: Final = {
+    "nvtx": "names-capped",
+    "nvtx_tails": "names-capped",
+    "dispatch_steps": "dispatch-capped",
+    "dispatch_tails": "dispatch-capped",
+}
+"""The warning that says that a table lacks rows."""
 _ADDS_UP: Final = frozenset({"idle", "idle_host", "api", "kernels", "categories", "memory", "communication_kinds"})
 _NAMES_OF: Final = {"kernel_durations": "kernels", "api_durations": "api", "launch": "api"}
 """The table whose renamed names another one shares."""
@@ -36,8 +43,8 @@ def tables(base: Digest, head: Digest, kernel_categories: Callable[[], KernelCat
 
 
 def _complete(name: str, base: Digest, head: Digest) -> bool:
-    if name in ("nvtx", "nvtx_tails"):
-        return not any(warn.code == "names-capped" for digest in (base, head) for warn in digest.warnings)
+    if name in _CAPPED:
+        return not any(warn.code == _CAPPED[name] for digest in (base, head) for warn in digest.warnings)
     if name == "kernels":
         return all(
             digest.kernel_durations is not None

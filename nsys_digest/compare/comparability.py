@@ -19,11 +19,12 @@ MISMATCH_CODES: Final[Mapping[str, str]] = {
     "nsys-version": "the traces are of different major versions of nsys",
     "trace-options": "GPU work, CUDA API calls or NVTX were traced on one side only",
     "window-or-filters": "the digests were made with other options: sections, names, kernel categories or steps",
+    "failed-calls": "other CUDA API calls returned an error",
     "truncated": "a capture is incomplete: events are missing",
 }
 """Every reason not to compare, and what it means in one line."""
 
-INCOMPLETE: Final = frozenset({"truncated-capture", "graph-work-missing", "process-without-gpu"})
+INCOMPLETE: Final = frozenset({"truncated-capture", "graph-work-missing", "gpu-rows-missing", "process-without-gpu"})
 """Warnings of a digest that say that events are missing from its trace."""
 
 
@@ -84,6 +85,8 @@ def unknown_facts(base: RunSet, head: RunSet) -> tuple[Unknown, ...]:
         sources = tuple(dict.fromkeys(run.source for run in runs if fact.of(run.digest) is None))
         if fact.code == "graph-mode" and not any(_launches_graphs(run.digest) for run in runs):
             continue
+        if fact.code == "failed-calls" and all(fact.of(run.digest) is None for run in runs):
+            continue  # documents from before it was told, all of them
         if sources:
             silent.setdefault((fact.code, sources), []).append(fact.what)
     return tuple(
@@ -158,12 +161,14 @@ def _incomplete(base: RunSet, head: RunSet) -> Iterator[Difference]:
     for name, side in (("BASE", base), ("HEAD", head)):
         for run in side.runs:
             if found := _incomplete_codes(run):
-                message = f"incomplete capture in {name} ({run.source}): its digest warns of {', '.join(found)}"
+                message = f"incomplete capture in {name} ({run.source}): its digest says {', '.join(found)}"
                 yield Difference("truncated", message, *texts)
 
 
 def _incomplete_codes(run: Run) -> list[str]:
-    return sorted({warn.code for warn in run.digest.warnings} & INCOMPLETE)
+    """Return the warnings that tell of missing events; of a digest that has none, that its capture is incomplete."""
+    codes = sorted({warn.code for warn in run.digest.warnings} & INCOMPLETE)
+    return codes or (["capture.incomplete"] if run.digest.capture.incomplete else [])
 
 
 def _launches_graphs(digest: Digest) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from nsys_digest.compare.span_breakdown import active, paired
+from nsys_digest.compare.devices import active, pair_devices
 from nsys_digest.compare.tables import Figures, Number
 from nsys_digest.model.base_types import KINDS
 from nsys_digest.model.digest import Digest
@@ -43,7 +43,7 @@ def device_labels(base: Digest, head: Digest) -> tuple[Labels, Labels]:
     """Return what each side calls its devices that did work: ``0``, or ``0→1`` for a pair of other ordinals."""
     bases, heads = active(base), active(head)
     names = [[str(device.device) for device in side] for side in (bases, heads)]
-    for ours, theirs in paired(base, head):
+    for ours, theirs in pair_devices(base, head):
         if bases[ours].device != heads[theirs].device:
             both = f"{bases[ours].device}→{heads[theirs].device}"
             names[0][ours] = names[1][theirs] = both

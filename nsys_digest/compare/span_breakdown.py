@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from nsys_digest.compare.devices import active, pair_devices
 from nsys_digest.model.base_types import Device
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.section_types import DeviceIdle
@@ -93,28 +94,6 @@ class DeviceAccount:
         return {"base_device": self.base_device, "head_device": self.head_device} | self.account.to_dict()
 
 
-def active(digest: Digest) -> tuple[Device, ...]:
-    """Return the devices that did work, in the order of the digest."""
-    return tuple(device for device in digest.devices if device.idle_ns is not None)
-
-
-def paired(base: Digest, head: Digest) -> tuple[tuple[int, int], ...]:
-    """Pair the devices that did work: those of equal ordinal, then the rest in order; positions among ``active``.
-
-    A run on one GPU can be compared with a run on another one, as two ranks of a job can.
-    """
-    sides = [[device.device for device in active(digest)] for digest in (base, head)]
-    left = [list(range(len(side))) for side in sides]
-    pairs: list[tuple[int, int]] = []
-    for position, ordinal in enumerate(sides[0]):
-        same = next((other for other in left[1] if sides[1][other] == ordinal), None)
-        if same is not None:
-            pairs.append((position, same))
-            left[0].remove(position)
-            left[1].remove(same)
-    return tuple(sorted([*pairs, *zip(*left, strict=False)]))
-
-
 def whole_account(base: Digest, head: Digest) -> Account | None:
     """Return the account of the spans over all devices; None where a side has no GPU activity.
 
@@ -138,7 +117,7 @@ def device_accounts(base: Digest, head: Digest) -> tuple[DeviceAccount, ...]:
     """Return the account of each pair of devices; kernels are one term, since categories are over all devices."""
     found = []
     bases, heads = active(base), active(head)
-    for ours, theirs in paired(base, head):
+    for ours, theirs in pair_devices(base, head):
         devices = bases[ours], heads[theirs]
         idle = [_device_idle(digest, place) for digest, place in ((base, ours), (head, theirs))]
         sides = [

@@ -44,7 +44,7 @@ def read_threshold(text: str) -> Threshold:
             if is_share(word):
                 part = share(word)
             else:
-                ns = to_ns(amount(word, "s"))
+                ns = to_ns(amount(word, "s", or_share=True))
         except (ValueError, OverflowError) as error:
             raise UsageInvalid(f"--min-change {text}: {error}; for example --min-change 50us, or 50us,5%") from None
     return Threshold(ns, part)

@@ -10,8 +10,8 @@ import json
 import os
 import re
 import secrets
+import shlex
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from nsys_digest.compare.runs import Run, RunSet
-from nsys_digest.errors import BaselineMissing, DigestInvalid, OutputFailed, UsageInvalid
+from nsys_digest.errors import BaselineMissing, DigestInvalid, OutputFailed, StoreUnreadable, UsageInvalid
 from nsys_digest.files import write_whole
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.json_text import read_json
 
 DEFAULT_STORE: Final = Path(".nsys-digest") / "baselines"
 BASELINE_VERSION: Final = "1.0"
@@ -137,12 +138,17 @@ class Store:
         return saved, tuple(dropped)
 
     def entries(self, name: str | None = None) -> Listing:
-        """Return what is kept, under one name or all; what is damaged is noted and left out."""
+        """Return what is kept, under one name or all; what is damaged is noted and left out.
+
+        Raises:
+            StoreUnreadable: the store or a folder of it cannot be read. UsageInvalid: the name cannot be one.
+
+        """
         folders = [self.folder / _folder_name(name)] if name is not None else self._folders()
         found: list[Entry] = []
         damaged: list[str] = []
         for folder in folders:
-            for path in sorted(folder.glob("*.json")):
+            for path in _files(folder):
                 try:
                     found.append(_entry(path))
                 except FileNotFoundError:
@@ -158,7 +164,7 @@ class Store:
 
         Raises:
             UsageInvalid: it is spelled otherwise.
-            BaselineMissing: there is no such run.
+            BaselineMissing: there is no such run. StoreUnreadable: the store cannot be read.
 
         """
         match = _SPELLING.fullmatch(spelling)
@@ -180,7 +186,8 @@ class Store:
         return Picked(runs, chosen, few, listing.damaged)
 
     def _missing(self, name: str, gpu: str | None, listing: Listing) -> str:
-        saving = f"save one with: nsys-digest baseline save {name} TRACE --store {self.folder}"
+        store = shlex.quote(str(self.folder))
+        saving = f"save one with: nsys-digest baseline save {shlex.quote(name)} TRACE --store {store}"
         damaged = f", {len(listing.damaged)} damaged" if listing.damaged else ""
         if listing.entries:
             others = ", ".join(sorted({entry.gpu or "no GPU" for entry in listing.entries}))
@@ -190,9 +197,24 @@ class Store:
         return f"{self.folder}: there is no baseline {name}{damaged}{there}; {saving}"
 
     def _folders(self) -> list[Path]:
-        with suppress(OSError):
-            return sorted(path for path in self.folder.iterdir() if path.is_dir())
+        return [path for path in _listed(self.folder) if path.is_dir()]
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in _listed(folder) if path.suffix == ".json"]
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Return what is in a folder, in order; nothing for one that is not there."""
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError) as error:
+        raise StoreUnreadable(
+            f"{folder}: the baselines cannot be read ({getattr(error, 'strerror', None) or error}); check the "
+            "permissions, or name another folder with --store"
+        ) from None
 
 
 def gpu_of(digest: Digest) -> str | None:
@@ -222,7 +244,7 @@ def _name_of(folder: Path) -> str:
 
 def _entry(path: Path) -> Entry:
     """Read a kept run; raises what reading JSON and digests raises."""
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = read_json(path)
     if not isinstance(document, dict) or not str(document.get("baseline_version", "")).startswith("1."):
         raise ValueError("it has no baseline_version 1")
     commit, gpu, saved_at = document["commit"], document["gpu"], document["saved_at"]

@@ -13,14 +13,15 @@ from nsys_digest.compare.comparability import Comparability, Difference, compara
 from nsys_digest.compare.devices import documents
 from nsys_digest.compare.runs import RunSet
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
+from nsys_digest.gate.decisions import decide
 from nsys_digest.gate.policy import Policy, Rule
 from nsys_digest.gate.presence import presence_outcome
 from nsys_digest.gate.repeats import check_repeats, distinct, noise_report
-from nsys_digest.gate.significance import Finding, Trial, can_find, exceeds, judge, shift
+from nsys_digest.gate.significance import Samples, shift
 from nsys_digest.gate.verdict import CheckResult, Outcome, Verdict, overall
 from nsys_digest.model.figures import lists_all, names, select
 from nsys_digest.model.paths import Path, path_text
-from nsys_digest.model.quantity import shown, shown_allowance, shown_change, shown_limit, shown_share
+from nsys_digest.model.quantity import shown, shown_allowance, shown_limit
 
 Json: TypeAlias = dict[str, Any]
 Values: TypeAlias = tuple[float | None, ...]
@@ -60,8 +61,9 @@ def check_sides(
     before, noted_too = (None, ()) if base is None else documents(base, head.runs[0].digest)
     sides = _Sides(after, before)
     compared = [item for rule in policy.rules for item in _rule_outcomes(rule, sides, policy)]
+    decided, runs_needed = decide(compared, policy.noise)
     outcomes = (
-        *_decided(compared, policy),
+        *decided,
         *(presence_outcome(presence, head, sides.head) for presence in policy.presences),
     )
     return CheckResult(
@@ -70,7 +72,7 @@ def check_sides(
         base=() if base is None else tuple(run.source for run in base.runs),
         policy=policy.source,
         outcomes=outcomes,
-        noise=noise_report(outcomes, head, base, policy),
+        noise=noise_report(outcomes, head, base, policy, runs_needed),
         allowed_mismatches=found.allowed,
         unknown_mismatches=found.unknown,
         notes=(*notes, *twice, *twice_too, *noted, *noted_too),
@@ -93,16 +95,16 @@ def _comparability(head: RunSet, base: RunSet | None, allow: tuple[str, ...]) ->
     among: tuple[Difference, ...] = repeat_mismatches(head, "HEAD")
     refused = [difference for difference in among if difference.code not in allow]
     if refused:
-        told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
+        reasons = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
         codes = ",".join(dict.fromkeys(difference.code for difference in among))
         raise CapturesMismatch(
-            f"the runs are no repeats: {told}; check them all the same with --allow-mismatch {codes}"
+            f"the runs are no repeats: {reasons}; check them all the same with --allow-mismatch {codes}"
         )
     return Comparability(among, ())
 
 
-def _rule_outcomes(rule: Rule, sides: _Sides, policy: Policy) -> Iterator[tuple[Outcome, Trial | None]]:
-    """Yield an outcome for each figure of a rule; one with a trial is a change, still to be decided."""
+def _rule_outcomes(rule: Rule, sides: _Sides, policy: Policy) -> Iterator[tuple[Outcome, Samples | None]]:
+    """Yield an outcome for each figure of a rule; one with samples is a change, still to be decided."""
     head = [select(rule.figure, document) for document in sides.head]
     base = None if sides.base is None else [select(rule.figure, document) for document in sides.base]
     compared = base if rule.compares else None
@@ -158,7 +160,7 @@ def _blank(rule: Rule, figure: str) -> Outcome:
 
 def _figure_outcomes(
     rule: Rule, path: Path, before: Values | None, after: Values, policy: Policy
-) -> Iterator[tuple[Outcome, Trial | None]]:
+) -> Iterator[tuple[Outcome, Samples | None]]:
     seen = replace(
         _blank(rule, path_text(path)),
         base=_middle(before or ()),
@@ -178,10 +180,10 @@ def _figure_outcomes(
         change = shift(base_values, head_values)
         change = round(change, 10) if rule.unit == "s" else change
         ratio = change / abs(seen.base) if seen.base else None
-        trial = Trial(
+        samples = Samples(
             base_values, head_values, rule.bad, max(rule.relative or 0.0, effect), rule.absolute or 0.0, rule.floor
         )
-        yield replace(seen, change=change, change_ratio=ratio, allowed=_allowed(rule, effect)), trial
+        yield replace(seen, change=change, change_ratio=ratio, allowed=_allowed(rule, effect)), samples
     if rule.most is not None:
         yield _budget(replace(seen, kind="max"), rule.most), None
     if rule.least is not None:
@@ -227,65 +229,3 @@ def _budget(seen: Outcome, limit: float) -> Outcome:
     allowed = f"{sign} {shown_limit(limit, seen.unit)}"
     reason = f"{seen.figure} is {shown(seen.head, seen.unit)}, {allowed} is allowed"
     return replace(seen, verdict="fail" if over else "pass", allowed=allowed, reason=reason)
-
-
-def _decided(items: Sequence[tuple[Outcome, Trial | None]], policy: Policy) -> Iterator[Outcome]:
-    """Decide the changes, all together where the runs are enough for a test, and one by one where they are not."""
-    confidence = policy.noise.confidence
-    tested = [trial for _, trial in items if trial is not None and _testable(trial, confidence)]
-    findings = iter(judge(tested, confidence))
-    for outcome, trial in items:
-        if trial is None:
-            yield outcome
-        elif _testable(trial, confidence):
-            yield _tested(outcome, trial, next(findings), confidence)
-        else:
-            yield replace(outcome, verdict="fail" if exceeds(trial) else "pass", reason=_told(outcome, trial))
-
-
-def _testable(trial: Trial, confidence: float) -> bool:
-    return can_find(len(trial.base), len(trial.head), confidence, trial.bad)
-
-
-def _tested(outcome: Outcome, trial: Trial, finding: Finding, confidence: float) -> Outcome:
-    sure = finding.p_adjusted <= 1 - confidence + 1e-9
-    reason = _told(outcome, trial)
-    if finding.exceeds:
-        reason += f", p = {finding.p_adjusted:.2g}"
-    if finding.exceeds and not sure:
-        few = finding.p_least > 1 - confidence + 1e-9
-        reason += (
-            "; so many noisy figures need more repeats to find it"
-            if few
-            else "; that may be noise: record more repeats"
-        )
-    return replace(
-        outcome,
-        verdict="pass" if not finding.exceeds else "fail" if sure else "noise",
-        reason=reason,
-        interval=finding.interval,
-        p_value=finding.p_value,
-        p_adjusted=finding.p_adjusted,
-    )
-
-
-def _told(outcome: Outcome, trial: Trial) -> str:
-    """Say what changed from what to what, and what is allowed."""
-    assert outcome.unit is not None
-    if not outcome.change and outcome.base == outcome.head:
-        return f"{outcome.figure} is {shown(outcome.head, outcome.unit)}, as before"
-    change = shown_change(outcome.change, outcome.unit)
-    allowed = "none is allowed" if outcome.allowed == "none" else f"up to {outcome.allowed} is allowed"
-    if max(abs(outcome.base or 0.0), abs(outcome.head or 0.0)) < trial.floor:
-        allowed = f"nothing below {shown_limit(trial.floor, outcome.unit)} counts"
-    return f"{outcome.figure} changed by {_moved(outcome, change)}, {allowed}"
-
-
-def _moved(outcome: Outcome, change: str) -> str:
-    """Say by how much and between what; medians are told as such, since the change is not their difference."""
-    assert outcome.unit is not None
-    base, head = shown(outcome.base, outcome.unit), shown(outcome.head, outcome.unit)
-    share = [] if outcome.change_ratio is None else [shown_share(outcome.change_ratio)]
-    if len(outcome.base_runs) == len(outcome.head_runs) == 1:
-        return f"{change}{''.join(f' ({part})' for part in share)} from {base} to {head}"
-    return f"{change} ({'; '.join([*share, f'medians {base} and {head}'])})"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from nsys_digest.compare.runs import Run
+from nsys_digest.gate.policy import Noise
+from nsys_digest.gate.significance import advised_runs
 from nsys_digest.model.figures import select
 from nsys_digest.model.paths import Path, parse_path, path_text
 from nsys_digest.model.quantity import shown
@@ -19,7 +21,7 @@ _SHARE: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """KernelCategories of one kind: which figures, of what most, what is allowed."""
+    """Rules of one kind: which figures, of what most, what is allowed."""
 
     title: str
     pattern: str
@@ -49,13 +51,19 @@ _CALLS: Final = (
     ("Calls in which the host waits for the GPU", "*Synchronize*", '["5%", 2]', "up"),
     ("Launches of CUDA graphs; with fewer, more kernels are launched one by one", "*GraphLaunch*", '"10%"', "down"),
 )
-_WARNINGS: Final = ("truncated-capture", "graph-work-missing", "process-without-gpu", "no-gpu-activity")
+_WARNINGS: Final = (
+    "truncated-capture",
+    "graph-work-missing",
+    "gpu-rows-missing",
+    "process-without-gpu",
+    "no-gpu-activity",
+)
 
 
 def starter_policy(run: Run) -> str:
     """Return the text of a policy that the run itself passes; its figures are from the digest."""
     document = run.digest.to_dict()
-    parts = [_HEAD.format(file=_comment(document["file"]))]
+    parts = [_HEAD.format(file=_comment(document["file"]), runs=advised_runs(Noise().confidence))]
     for kind in (*_TOTALS, *_NAMED):
         rules = list(_rules(kind, document))
         if rules:
@@ -72,9 +80,9 @@ _HEAD: Final = """\
 version = 1
 
 [noise]
-confidence = 0.95   # a false alarm in at most 5 % of checks, where runs are repeated
+confidence = 0.95   # a false alarm in at most 5 % of checks, with {runs} runs a side
 min_effect = "2%"   # smaller changes never fail
-min_repeats = 1     # fewest runs a side; with 1 the noise is unknown, 5 or more tell it
+min_repeats = 1     # fewest runs a side; with fewer than {runs} noise is not excluded
 """
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from nsys_digest.errors import PolicyInvalid
-from nsys_digest.gate.policy_mistakes import check_code, limit_amount, unknown_figure
+from nsys_digest.files import read_text_file
+from nsys_digest.gate.policy_mistakes import check_code, clipped, close_matches, limit_amount, unknown_figure
+from nsys_digest.gate.significance import HIGHEST_CONFIDENCE
 from nsys_digest.model.figures import units
 from nsys_digest.model.paths import Pattern, Segment, parse_glob, parse_path
 from nsys_digest.model.quantity import is_share, share
+from nsys_digest.model.toml_text import MOST_BYTES, parse_toml
 
 Bad: TypeAlias = Literal["up", "down", "either"]
 Absent: TypeAlias = Literal["error", "skip", "zero"]
+Inconclusive: TypeAlias = Literal["fail", "status4", "pass"]
+"""What becomes of a change that is more than allowed where the runs are too few to exclude noise."""
 
 BUILT_IN: Final = "built-in policy"
 SECTIONS: Final[Mapping[str, str]] = {
@@ -81,11 +84,15 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How sure a verdict has to be: confidence of the whole check, smallest change that counts, fewest repeats."""
+    """How sure a verdict has to be: confidence of the whole check, smallest change that counts, fewest repeats.
+
+    ``inconclusive`` says what becomes of a change that is more than allowed where noise cannot be excluded.
+    """
 
     confidence: float = 0.95
     min_effect: float = 0.02
     min_repeats: int = 1
+    inconclusive: Inconclusive = "fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,7 @@ def load_policy(path: Path | None) -> Policy:
     if path is None:
         return parse_policy(built_in_text(), BUILT_IN)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_text_file(path, MOST_BYTES)
     except UnicodeDecodeError as error:
         raise PolicyInvalid(f"{path}: this is not UTF-8 ({error.reason}); save the policy as UTF-8") from None
     except (OSError, ValueError) as error:
@@ -130,12 +137,14 @@ def parse_policy(text: str, source: str) -> Policy:
 
     """
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PolicyInvalid(f"{source}: this is not TOML ({error}); see docs/policy.md") from None
+        document = parse_toml(text)
+    except ValueError as error:
+        raise PolicyInvalid(f"{source}: this cannot be read as TOML ({error}); see docs/policy.md") from None
     _at(source, _checked, document, ("version", "noise", "rule", "require", "forbid"))
     if document.get("version", 1) != 1:
-        raise PolicyInvalid(f"{source}: version {document['version']!r} is not known; this version reads 1")
+        raise PolicyInvalid(
+            f"{source}: version {clipped(repr(document['version']))} is not known; this version reads 1"
+        )
     rules = _tables(document, text, "rule", source, _rule)
     presences = [
         presence
@@ -167,7 +176,7 @@ def _tables(document: Mapping[str, Any], text: str, kind: str, source: str, read
 
 
 def _at(where: str, read: Callable[..., Any], *arguments: Any) -> Any:
-    """Read a table; what is wrong with it is told with the place."""
+    """Read a table; an error about it says the place."""
     try:
         return read(*arguments)
     except ValueError as error:
@@ -180,9 +189,9 @@ _RULE_KEYS: Final = ("figure", "max_change", "bad", "floor", "max", "min", "min_
 def _checked(table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
     for key in table:
         if key not in keys:
-            near = difflib.get_close_matches(key, keys, 1)
+            near = close_matches(key, keys, 1)
             hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(keys)}"
-            raise ValueError(f"there is no key {key!r}; {hint}")
+            raise ValueError(f"there is no key {clipped(key)!r}; {hint}")
 
 
 def _rule(table: Mapping[str, Any], number: int, line: int | None) -> Rule:
@@ -193,7 +202,7 @@ def _rule(table: Mapping[str, Any], number: int, line: int | None) -> Rule:
         raise ValueError(unknown_figure(figure))
     if len(found) > 1:
         raise ValueError(
-            f"{figure.text} means figures of several units ({', '.join(sorted(found))}); write one rule each"
+            f"{clipped(figure.text)} means figures of several units ({', '.join(sorted(found))}); write one rule each"
         )
     (unit,) = found
     relative, absolute = _allowance(table.get("max_change"), unit)
@@ -223,7 +232,7 @@ def _figure(value: object) -> Pattern:
     try:
         return parse_path(value)
     except ValueError as error:
-        raise ValueError(f"the path {value} makes no sense: {error}") from None
+        raise ValueError(f"the path {clipped(value)} makes no sense: {error}") from None
 
 
 def _bad_by_default(figure: Pattern, unit: str) -> Bad:
@@ -247,14 +256,14 @@ def _allowance(value: object, unit: str) -> tuple[float | None, float | None]:
 def _choice(table: Mapping[str, Any], key: str, choices: tuple[str, ...], default: str) -> Any:
     value = table.get(key, default)
     if value not in choices:
-        raise ValueError(f"{key} is {value!r}; choose from {', '.join(choices)}")
+        raise ValueError(f"{key} is {clipped(repr(value))}; choose from {', '.join(choices)}")
     return value
 
 
 def _text(table: Mapping[str, Any], key: str) -> str:
     value = table.get(key, "")
     if not isinstance(value, str):
-        raise ValueError(f"{key} is {value!r}; write it as text")
+        raise ValueError(f"{key} is {clipped(repr(value))}; write it as text")
     return value
 
 
@@ -266,7 +275,7 @@ def _presence(required: bool) -> Callable[[Mapping[str, Any], int, int | None], 
             raise ValueError(f"it names {len(kinds)} things; give one of {', '.join(SECTIONS)}")
         text = table[kinds[0]]
         if not isinstance(text, str) or not text:
-            raise ValueError(f"{kinds[0]} is {text!r}; give a name, with * for any text")
+            raise ValueError(f"{kinds[0]} is {clipped(repr(text))}; give a name, with * for any text")
         name = parse_glob(text)
         if kinds[0] == "warnings":
             check_code(text, name)
@@ -276,13 +285,17 @@ def _presence(required: bool) -> Callable[[Mapping[str, Any], int, int | None], 
 
 
 def _noise(table: Mapping[str, Any]) -> Noise:
-    _checked(table, ("confidence", "min_effect", "min_repeats"))
+    _checked(table, ("confidence", "min_effect", "min_repeats", "inconclusive"))
     default = Noise()
     confidence = table.get("confidence", default.confidence)
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}; give a number from 0.5 to below 1, such as 0.95")
+    numeric = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    if not numeric or not 0.5 <= confidence <= HIGHEST_CONFIDENCE:
+        raise ValueError(
+            f"confidence is {clipped(repr(confidence))}; give a number from 0.5 to {HIGHEST_CONFIDENCE}, such as 0.95"
+        )
     repeats = table.get("min_repeats", default.min_repeats)
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-        raise ValueError(f"min_repeats is {repeats!r}; give a whole number, 1 or more")
+        raise ValueError(f"min_repeats is {clipped(repr(repeats))}; give a whole number, 1 or more")
     effect = share(table["min_effect"]) if "min_effect" in table else default.min_effect
-    return Noise(float(confidence), effect, repeats)
+    inconclusive = _choice(table, "inconclusive", get_args(Inconclusive), default.inconclusive)
+    return Noise(float(confidence), effect, repeats, inconclusive)

@@ -1,4 +1,4 @@
-"""Slips in a policy that would let it pass for ever, and what was meant; all raise ValueError with the answer."""
+"""Mistakes in a policy that would let it pass for ever, and what was meant; all raise ValueError with the answer."""
 
 from __future__ import annotations
 
@@ -24,20 +24,27 @@ _HEADLINE: Final[Mapping[str, str]] = {
     "dispatch_count": "dispatch.*",
 }
 """Figures that a comparison shows first and no digest has, and the figures that they are made of."""
-_EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {"s": ("s", "ms"), "bytes": ("B", "MB"), "gbps": ("GB/s", "MB/s")}
-_BARE: Final = re.compile(r"\+?[\d.]+(?:[eE][-+]?\d+)?")
+_LONGEST_MATCHED: Final = 200
+
+
+def close_matches(text: str, words: Iterable[str], count: int) -> list[str]:
+    """Return the words that are spelled much like a text; none for a long one, which costs the square of its length."""
+    return [] if len(text) > _LONGEST_MATCHED else get_close_matches(text, list(words), count)
+
+
+def clipped(text: str) -> str:
+    """Return a text for a message, the beginning of a long one."""
+    return text if len(text) <= _LONGEST_MATCHED else f"{text[:_LONGEST_MATCHED]}…"
 
 
 def limit_amount(key: str, value: object, unit: str) -> float:
-    """Read an amount of a rule; text needs its unit, and a ratio lies from 0 to 1."""
-    text = value.strip() if isinstance(value, str) else ""
-    if unit in _EXAMPLES and _BARE.fullmatch(text):
-        fitting = [f"'{text}{suffix}'" for suffix in _EXAMPLES[unit]]
-        if key == "max_change":
-            fitting.append(f"'{text}%'")
-        raise ValueError(f"{key} is {value!r}, without a unit; write {', '.join(fitting[:-1])} or {fitting[-1]}")
-    found = amount(value, unit)
+    """Read an amount of a rule; a ratio lies from 0 to 1."""
+    try:
+        found = amount(value, unit, or_share=key == "max_change")
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
     if unit == "ratio" and found > 1:
+        text = value.strip() if isinstance(value, str) else ""
         raise ValueError(f"{key} is {value!r}, but ratios are 0 to 1; {_as_ratio(key, found, text)}")
     return found
 
@@ -55,9 +62,9 @@ def check_code(text: str, name: Segment) -> None:
     """Refuse the name of a warning that no digest can have."""
     if any(name.matches(code) for code in CODES):
         return
-    near = get_close_matches(text.strip("*"), CODES, 1)
+    near = close_matches(text.strip("*"), CODES, 1)
     hint = f"did you mean {near[0]}?" if near else f"the codes are {', '.join(CODES)}"
-    raise ValueError(f"no warning has a code like {text}; {hint}")
+    raise ValueError(f"no warning has a code like {clipped(text)}; {hint}")
 
 
 def unknown_figure(figure: Pattern) -> str:
@@ -66,16 +73,16 @@ def unknown_figure(figure: Pattern) -> str:
     below = [path for path in known if _begins(path, figure)]
     if below:
         keys = dict.fromkeys(path.split(".")[len(figure.segments)] for path in below)
-        return f"{figure.text} is no figure but holds some; go on with one of: {', '.join(keys)}"
+        return f"{clipped(figure.text)} is no figure but holds some; go on with one of: {', '.join(keys)}"
     near = _near(figure.text, known)
     hint = f"did you mean {' or '.join(near)}?" if near else "docs/policy.md lists all figures"
-    return f"there is no figure {figure.text} in a digest; {hint}"
+    return f"there is no figure {clipped(figure.text)} in a digest; {hint}"
 
 
 def _near(text: str, known: Iterable[str]) -> list[str]:
     if text in _HEADLINE:
         return [_HEADLINE[text]]
-    return get_close_matches(re.sub(r'"[^"]*"|\'[^\']*\'', "*", text), list(known), 3)
+    return close_matches(re.sub(r'"[^"]*"|\'[^\']*\'', "*", text), list(known), 3)
 
 
 def _begins(known: str, figure: Pattern) -> bool:

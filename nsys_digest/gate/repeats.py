@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import MissingData
 from nsys_digest.gate.policy import Policy
-from nsys_digest.gate.significance import repeats_needed
 from nsys_digest.gate.verdict import NoiseReport, Outcome
+from nsys_digest.units import counted
 
 
 def distinct(side: RunSet) -> tuple[RunSet, tuple[str, ...]]:
@@ -32,25 +32,39 @@ def check_repeats(head: RunSet, base: RunSet | None, fewest: int) -> None:
         raise MissingData(f"at least {fewest} runs a side are asked for, and {' and '.join(few)}; record more runs")
 
 
-def noise_report(outcomes: Sequence[Outcome], head: RunSet, base: RunSet | None, policy: Policy) -> NoiseReport:
+def noise_report(
+    outcomes: Sequence[Outcome], head: RunSet, base: RunSet | None, policy: Policy, runs_needed: int
+) -> NoiseReport:
     """Say how noise was dealt with."""
     noise = policy.noise
     tested = sum(outcome.p_adjusted is not None for outcome in outcomes)
     changes = [outcome for outcome in outcomes if outcome.kind == "change" and outcome.change is not None]
+    unsure = [outcome for outcome in changes if outcome.inconclusive]
     base_runs, head_runs = 0 if base is None else len(base.runs), len(head.runs)
-    needed = repeats_needed(noise.confidence, "either" if any(rule.bad == "either" for rule in policy.rules) else "up")
-    sure = f"{100 * noise.confidence:g} %"
+    runs = f"{counted(head_runs, 'run')} against {base_runs}"
+    known = bool(changes) and tested == len(changes) and not unsure
     if not changes:
         text = "no changes were compared"
-    elif tested == len(changes):
+    elif known:
         text = (
-            f"{head_runs} runs against {base_runs}; exact permutation test of {tested} figures together, "
+            f"{runs}; exact permutation test of {counted(tested, 'figure')} together, "
             f"a false alarm in at most {100 * (1 - noise.confidence):.3g} % of checks"
         )
     else:
+        how = "too few for so many noisy figures"
+        if tested < len(changes):
+            how = "too few to test every change" if tested else "too few to test changes, which are only compared"
         text = (
-            f"unknown: {head_runs} {'run' if head_runs == 1 else 'runs'} against {base_runs}, so changes are compared "
-            f"and not tested; at least {needed} a side are needed at {sure}"
+            f"not excluded: {runs} {'is' if head_runs == 1 else 'are'} {how}; record {runs_needed} runs a side to "
+            f"exclude noise at {100 * noise.confidence:g} %"
         )
-    known = bool(changes) and tested == len(changes)
-    return NoiseReport(known, noise.confidence, noise.min_effect, base_runs, head_runs, needed, tested, text)
+    return NoiseReport(
+        known=known,
+        confidence=noise.confidence,
+        min_effect=noise.min_effect,
+        base_runs=base_runs,
+        head_runs=head_runs,
+        repeats_needed=runs_needed,
+        tested=tested,
+        text=text,
+    )

@@ -25,6 +25,10 @@ from numpy.typing import NDArray
 Direction = Literal["up", "down", "either"]
 Floats = NDArray[np.float64]
 
+ADVISED_RUNS: Final = 5
+"""252 arrangements: at 0.95, twelve may look as bad, so that a dozen noisy figures hide nothing."""
+HIGHEST_CONFIDENCE: Final = 0.999
+"""Beyond, the arrangements that are tried are too few."""
 MAX_ARRANGEMENTS: Final = 4_000
 """Up to 7 against 7 runs all arrangements are tried, beyond that as many as this, drawn with a fixed seed."""
 _SEED: Final = 20_260
@@ -38,7 +42,7 @@ _EXACT_RUNS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class Samples:
     """One figure of both sides, and what is allowed: a bad change is more than both allowances, and above the floor."""
 
     base: tuple[float, ...]
@@ -50,20 +54,21 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TestResult:
     """What was found for one figure.
 
     ``exceeds`` tells that the change is bad and more than allowed. ``p_value`` is the share of arrangements in which
-    this figure looks as bad, ``p_adjusted`` that in which any figure does, ``p_least`` the least that ``p_adjusted``
-    could have been; all 1 where the change is within what is allowed. ``interval`` holds the change with the
-    confidence asked for, for this figure alone; None with too few runs.
+    this figure looks as bad, ``p_adjusted`` that in which any figure does; both are 1 where the change is within what
+    is allowed. ``p_reach``, the same for all figures of a check, is the share of arrangements in which any figure
+    looks as bad as it can: every run of one side beyond every run of the other, by more than allowed. ``interval``
+    holds the change with the confidence asked for, for this figure alone; None with too few runs.
     """
 
     change: float
     exceeds: bool
     p_value: float
     p_adjusted: float
-    p_least: float
+    p_reach: float
     interval: tuple[float, float] | None
 
 
@@ -82,46 +87,65 @@ def can_find(base_runs: int, head_runs: int, confidence: float, bad: Direction =
     return least_p(base_runs, head_runs, bad) <= 1 - confidence + _SLACK
 
 
-def repeats_needed(confidence: float, bad: Direction = "up") -> int | None:
-    """Return with how many runs a side something can be found at that confidence; None beyond any real number."""
-    return next((runs for runs in range(1, _MAX_REPEATS) if can_find(runs, runs, confidence, bad)), None)
+def advised_runs(confidence: float) -> int:
+    """Return with how many runs a side noise can be excluded: the one number that reports, policies and docs give.
+
+    It is ``ADVISED_RUNS``, or as many as that confidence needs for a figure where either way is bad.
+    """
+    return next(runs for runs in range(ADVISED_RUNS, _MAX_REPEATS) if can_find(runs, runs, confidence, "either"))
 
 
-def repeats_for(ways: int, more_than: int, confidence: float) -> int | None:
-    """Return with how many runs a side, above some, so many ways to deal them out may look as bad; None beyond any."""
+def runs_for(as_bad: int, more_than: int, confidence: float) -> int:
+    """Return with how many runs a side, above some, so many arrangements may look as bad."""
     allowed = 1 - confidence + _SLACK
-    return next((runs for runs in range(more_than + 1, _MAX_REPEATS) if ways / comb(2 * runs, runs) <= allowed), None)
+    return next(runs for runs in range(more_than + 1, _MAX_REPEATS) if as_bad / comb(2 * runs, runs) <= allowed)
 
 
-def judge(trials: Sequence[Trial], confidence: float) -> list[Finding]:
+def is_sure(result: TestResult, confidence: float) -> bool:
+    """Tell whether a change is more than what is allowed, and more than noise."""
+    return result.exceeds and result.p_adjusted <= 1 - confidence + _SLACK
+
+
+def is_out_of_reach(result: TestResult, confidence: float) -> bool:
+    """Tell whether so few runs cannot reach that confidence: too many noisy figures could look as bad as can be.
+
+    A figure whose sides do not overlap, and that is not sure, is always out of reach: only figures that look as bad
+    as can be count against it. So more repeats never let it pass.
+    """
+    return result.exceeds and result.p_reach > 1 - confidence + _SLACK
+
+
+def judge(figures: Sequence[Samples], confidence: float) -> list[TestResult]:
     """Judge the figures of one check together; all have the same runs, in the same order."""
-    if not trials:
+    if not figures:
         return []
-    base_runs, head_runs = len(trials[0].base), len(trials[0].head)
+    base_runs, head_runs = len(figures[0].base), len(figures[0].head)
     rows = _arrangements(base_runs + head_runs, head_runs)
-    bad = [exceeds(trial) for trial in trials]
-    scores = np.vstack([_rank_scores(trial, rows) for trial in trials])
+    bad = [exceeds(samples) for samples in figures]
+    scores = np.vstack([_rank_scores(samples, rows) for samples in figures])
+    worst = scores == base_runs * head_runs / 2
     scores[np.logical_not(bad), 0] = -np.inf
     least = min((own[0] for own, seen in zip(scores, bad, strict=True) if seen), default=np.inf)
-    for trial, own in zip(trials, scores, strict=True):
-        _weigh(trial, rows, own, least)
+    for samples, own in zip(figures, scores, strict=True):
+        _weigh(samples, rows, own, least)
+    p_reach = float(np.mean((worst & np.isfinite(scores)).any(axis=0)))
     adjusted = _step_down(scores)
     return [
-        Finding(
-            change=shift(trial.base, trial.head),
+        TestResult(
+            change=shift(samples.base, samples.head),
             exceeds=bad[at],
             p_value=_share(own, own[0]),
             p_adjusted=float(adjusted[at]),
-            p_least=min(_share(scores.max(axis=0), own.max()), float(adjusted[at])) if bad[at] else 1.0,
-            interval=_interval(trial, confidence),
+            p_reach=p_reach,
+            interval=_interval(samples, confidence),
         )
-        for at, (trial, own) in enumerate(zip(trials, scores, strict=True))
+        for at, (samples, own) in enumerate(zip(figures, scores, strict=True))
     ]
 
 
-def exceeds(trial: Trial) -> bool:
+def exceeds(samples: Samples) -> bool:
     """Tell whether the change is bad and more than allowed, whatever the noise."""
-    return bool(np.isfinite(_beyond(trial, np.array([trial.base], float), np.array([trial.head], float))[0]))
+    return bool(np.isfinite(_beyond(samples, np.array([samples.base], float), np.array([samples.head], float))[0]))
 
 
 @lru_cache(maxsize=4)
@@ -135,30 +159,30 @@ def _arrangements(runs: int, head_runs: int) -> NDArray[np.intp]:
     return np.vstack([real, np.sort(draw[:, :head_runs], axis=1)])
 
 
-def _rank_scores(trial: Trial, rows: NDArray[np.intp]) -> Floats:
+def _rank_scores(samples: Samples, rows: NDArray[np.intp]) -> Floats:
     """Return how bad each arrangement looks by its rank sum, less the mean of all."""
-    ranks = _ranks(np.array((*trial.base, *trial.head), dtype=np.float64))
+    ranks = _ranks(np.array((*samples.base, *samples.head), dtype=np.float64))
     sums: Floats = ranks[rows].sum(axis=1) - rows.shape[1] * (len(ranks) + 1) / 2
-    return {"up": sums, "down": -sums, "either": np.abs(sums)}[trial.bad]
+    return {"up": sums, "down": -sums, "either": np.abs(sums)}[samples.bad]
 
 
-def _weigh(trial: Trial, rows: NDArray[np.intp], scores: Floats, least: float) -> None:
+def _weigh(samples: Samples, rows: NDArray[np.intp], scores: Floats, least: float) -> None:
     """Put -inf for the arrangements that are allowed, and for those with a score below the least that counts.
 
     To the others is added how far beyond the allowance they are.
     """
-    values = np.array((*trial.base, *trial.head), dtype=np.float64)
+    values = np.array((*samples.base, *samples.head), dtype=np.float64)
     looked_at = np.flatnonzero(scores >= least)
     scores[scores < least] = -np.inf
     if not len(looked_at):
         return
     in_head = np.zeros((len(looked_at), len(values)), dtype=bool)
     np.put_along_axis(in_head, rows[looked_at], values=True, axis=1)
-    base = np.broadcast_to(values, in_head.shape)[~in_head].reshape(len(looked_at), len(trial.base))
-    scores[looked_at] += _TIE * _beyond(trial, base, values[rows[looked_at]])
+    base = np.broadcast_to(values, in_head.shape)[~in_head].reshape(len(looked_at), len(samples.base))
+    scores[looked_at] += _TIE * _beyond(samples, base, values[rows[looked_at]])
 
 
-def _beyond(trial: Trial, base: Floats, head: Floats) -> Floats:
+def _beyond(samples: Samples, base: Floats, head: Floats) -> Floats:
     """Return which part of the change of each arrangement, one a row, is beyond what is allowed, from 0 to 1.
 
     It is -inf where the change is not bad, or not more than allowed.
@@ -167,10 +191,10 @@ def _beyond(trial: Trial, base: Floats, head: Floats) -> Floats:
     change = np.median(differences.reshape(len(head), -1), axis=1)
     middle = np.median(base, axis=1)
     size = np.maximum(np.abs(middle), np.abs(np.median(head, axis=1)))
-    badness = {"up": change, "down": -change, "either": np.abs(change)}[trial.bad]
-    limit = np.maximum(trial.relative * np.abs(middle), trial.absolute)
+    badness = {"up": change, "down": -change, "either": np.abs(change)}[samples.bad]
+    limit = np.maximum(samples.relative * np.abs(middle), samples.absolute)
     slack = _SLACK * size
-    bad = (badness > limit + slack) & (badness > 0) & (size >= trial.floor - slack)
+    bad = (badness > limit + slack) & (badness > 0) & (size >= samples.floor - slack)
     part = np.full(len(head), -np.inf)
     part[bad] = np.round(1 - limit[bad] / badness[bad], 9)
     return part
@@ -199,10 +223,10 @@ def _step_down(scores: Floats) -> Floats:
     return adjusted
 
 
-def _interval(trial: Trial, confidence: float) -> tuple[float, float] | None:
+def _interval(samples: Samples, confidence: float) -> tuple[float, float] | None:
     """Return the interval of the shift: the differences cut at both ends by the exact distribution of the rank sum."""
-    differences = np.sort(np.subtract.outer(np.asarray(trial.head, float), np.asarray(trial.base, float)).ravel())
-    cut = _cut(len(trial.base), len(trial.head), (1 - confidence) / 2)
+    differences = np.sort(np.subtract.outer(np.asarray(samples.head, float), np.asarray(samples.base, float)).ravel())
+    cut = _cut(len(samples.base), len(samples.head), (1 - confidence) / 2)
     return None if cut is None else (float(differences[cut]), float(differences[-1 - cut]))
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass
-from math import comb, inf
+from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
 from nsys_digest.compare.comparability import Difference, Unknown
-from nsys_digest.errors import CheckFailed, DigestError, FigureMissing
-from nsys_digest.gate.significance import repeats_for
+from nsys_digest.errors import CheckFailed, DigestError, FigureMissing, MissingData
 
 CHECK_SCHEMA_VERSION: Final = "1.0"
 Verdict: TypeAlias = Literal["fail", "missing", "noise", "pass", "skipped"]
 ORDER: Final[tuple[Verdict, ...]] = ("fail", "missing", "noise", "pass", "skipped")
-"""Worst first: too bad; cannot be told; too bad, but may be noise; allowed; left out as the policy says."""
+"""Worst first: too bad; no answer; too bad, but that may be noise; allowed; left out as the policy says."""
 Kind: TypeAlias = Literal["change", "max", "min", "require", "forbid"]
 
 
@@ -25,7 +24,8 @@ class Outcome:
 
     ``base`` and ``head`` are medians over the runs and ``change`` the shift between them, in ``unit``; ``base_runs``
     and ``head_runs`` the values of the runs, None where a run has none. ``p_value`` and ``p_adjusted`` are None where
-    nothing was tested. ``reason`` is one line for people.
+    nothing was tested. ``inconclusive`` marks a change that is more than allowed where the runs are too few to exclude
+    noise; the policy says which verdict that is. ``reason`` is one line for people.
     """
 
     kind: Kind
@@ -44,15 +44,16 @@ class Outcome:
     interval: tuple[float, float] | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
+    inconclusive: bool = False
     base_runs: tuple[float | None, ...] = ()
     head_runs: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseReport:
-    """How noise was dealt with: ``known`` tells that changes were tested, and not only compared.
+    """How noise was dealt with: ``known`` where every change was tested and none is inconclusive.
 
-    ``repeats_needed`` is with how many runs on each side something could be found at all.
+    ``repeats_needed`` is with how many runs a side noise would be excluded; None where nothing was checked.
     """
 
     known: bool
@@ -85,20 +86,6 @@ class CheckResult:
         """Tell whether nothing failed and nothing was missing."""
         return self.verdict in {"pass", "noise"}
 
-    def repeats_wanted(self) -> int | None:
-        """Return with how many runs a side the figures that may be noise can be told from it.
-
-        None where the runs are enough: where none of these figures would fail if it were tested alone.
-        """
-        confidence = self.noise.confidence
-        unsure = [outcome for outcome in self.outcomes if outcome.verdict == "noise"]
-        alone = [outcome for outcome in unsure if (outcome.p_value or 0.0) <= 1 - confidence + 1e-9]
-        if not alone:
-            return None
-        base, head = self.noise.base_runs, self.noise.head_runs
-        as_bad = max(round((outcome.p_value or 0.0) * comb(base + head, head)) for outcome in alone)
-        return repeats_for(max(as_bad, 1) * len(unsure), min(base, head), confidence)
-
     def worst_first(self) -> tuple[Outcome, ...]:
         """Return the outcomes by verdict, then the surest first, then by relative change, the largest first."""
         return tuple(
@@ -114,17 +101,22 @@ class CheckResult:
         return {verdict: found[verdict] for verdict in ORDER}
 
     def error(self) -> DigestError | None:
-        """Return what a command line ends with: CheckFailed, FigureMissing, or None where the check passed."""
+        """Return what a command line ends with, or None where the check passed.
+
+        It is CheckFailed, FigureMissing, or MissingData where nothing is missing but runs.
+        """
         if self.passed:
             return None
         counts = self.counts()
-        kind = CheckFailed if self.verdict == "fail" else FigureMissing
         worst = [outcome for outcome in self.worst_first() if outcome.verdict == self.verdict]
+        kind: type[DigestError] = CheckFailed if self.verdict == "fail" else FigureMissing
+        if self.verdict == "missing" and worst and all(outcome.inconclusive for outcome in worst):
+            kind = MissingData
         if not worst:
             return FigureMissing(
                 f"{self.policy}: every rule was skipped, so nothing was checked; relax absent = 'skip'"
             )
-        what = "failed" if self.verdict == "fail" else "could not be told"
+        what = "failed" if self.verdict == "fail" else "have no answer"
         more = f"; {len(worst) - 1} more" if len(worst) > 1 else ""
         return kind(f"{counts[self.verdict]} of {len(self.outcomes)} checks {what}: {worst[0].reason}{more}")
 

@@ -124,6 +124,20 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedCalls:
+    """Calls of one recorded name that returned one error; ``error`` is None for a number in no table."""
+
+    name: str
+    error: str | None
+    value: int
+    count: int
+
+    def to_dict(self) -> Json:
+        """Return the fields."""
+        return {"name": self.name, "error": self.error, "value": self.value, "count": self.count}
+
+
+@dataclass(frozen=True, slots=True)
 class Traced:
     """Whether CUDA and NVTX were traced; None where the trace does not tell."""
 
@@ -191,6 +205,8 @@ class Capture:
     max_nvtx_names: int | None = None
     categories: CategoriesFile | None = None
     steps: str | None = None
+    incomplete: bool = False
+    """Whether the trace shows that GPU rows are missing, so that busy is a lower bound."""
 
     def to_dict(self) -> Json:
         """Return the fields, times in seconds; ``window`` is null: the whole trace."""
@@ -202,6 +218,7 @@ class Capture:
             "graph_trace_mode": self.graph_trace_mode,
             "gpus": [gpu.to_dict() for gpu in self.gpus],
             "processes": [process.to_dict() for process in self.processes],
+            "incomplete": self.incomplete,
             "window": None,
             "filters": {
                 "dispatch_prefix": self.dispatch_prefix,
@@ -234,6 +251,7 @@ class Capture:
             max_nvtx_names=filters.get("max_nvtx_names"),
             categories=None if categories is None else CategoriesFile(categories["file"], categories["sha256"]),
             steps=filters.get("steps"),
+            incomplete=data.get("incomplete", False),
         )
 
 

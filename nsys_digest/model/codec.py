@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Mapping
-from dataclasses import Field, field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import cache
 from itertools import repeat
 from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
@@ -71,6 +71,8 @@ def _decode(hint: Any, value: Any, *, time: bool) -> Any:
         found = {}
         for declared in fields(hint):
             key, is_time = _key(declared)
+            if key not in value and declared.default is not MISSING:
+                continue  # an older document
             found[declared.name] = _decode(hints[declared.name], value[key], time=is_time)
         return hint(**found)
     if origin is tuple:

@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_digest.errors import DigestInvalid
-from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, Json, NvtxRange, RunFacts, Warn
+from nsys_digest.model.base_types import (
+    Capture,
+    CountTotal,
+    Device,
+    DispatchMark,
+    FailedCalls,
+    Json,
+    NvtxRange,
+    RunFacts,
+    Warn,
+)
 from nsys_digest.model.codec import check, decode, encode
 from nsys_digest.model.former_names import with_present_names
 from nsys_digest.model.section_types import (
@@ -69,6 +79,8 @@ class Digest:
     devices: tuple[Device, ...]
     api_backtrace_rows: int
     tool_version: str
+    failed_calls: tuple[FailedCalls, ...] | None = None
+    """None where the export, or an older document, does not say what calls returned."""
     idle: Idle | None = None
     launch: Launch | None = None
     memory: Memory | None = None
@@ -114,6 +126,7 @@ class Digest:
             "warnings": [{"code": warn.code, "message": warn.message} for warn in self.warnings],
             "devices": [device.to_dict() for device in self.devices],
             "api_backtrace_rows": self.api_backtrace_rows,
+            "failed_calls": None if self.failed_calls is None else [calls.to_dict() for calls in self.failed_calls],
             **{name: encode(part) for name in ADDED if (part := getattr(self, name)) is not None},
         }
 
@@ -149,6 +162,7 @@ class Digest:
                 devices=tuple(Device.from_dict(device) for device in data["devices"]),
                 api_backtrace_rows=data["api_backtrace_rows"],
                 tool_version=data["tool"]["version"],
+                failed_calls=_failed_calls(data.get("failed_calls")),
                 **{name: decode(hint, data[name]) for name, hint in ADDED.items() if name in data},
                 notes=data["notes"],
                 path=data.get("path"),
@@ -192,3 +206,9 @@ class Digest:
         from nsys_digest.model.dataframes import frames
 
         return frames(self)
+
+
+def _failed_calls(rows: list[Json] | None) -> tuple[FailedCalls, ...] | None:
+    if rows is None:
+        return None
+    return tuple(FailedCalls(row["name"], row["error"], row["value"], row["count"]) for row in rows)

@@ -30,6 +30,8 @@ def with_present_names(document: dict[str, Any]) -> dict[str, Any]:
     sections = [_SECTIONS.get(name, name) for name in filters["sections"]]
     for path, names in _KEYS:
         renamed = _within(renamed, path, names)
+    if isinstance(renamed.get("steps"), dict):
+        renamed["steps"] = _steps(renamed["steps"])
     return renamed | {"capture": renamed["capture"] | {"filters": filters | {"sections": sections}}}
 
 
@@ -46,3 +48,16 @@ def _within(part: Any, path: tuple[str, ...], names: Mapping[str, str]) -> Any:
     if isinstance(part, list):
         return [_within(item, path[1:], names) for item in part]
     return {key: _within(item, path[1:], names) for key, item in part.items()}
+
+
+def _steps(steps: dict[str, Any]) -> dict[str, Any]:
+    """Return the section of a document in which the first step of all stood for the warm-up of each process."""
+    if "first" not in steps:
+        return steps
+    first = [] if steps["first"] is None else [steps["first"]]
+    added = {"names": [steps["name"]], "launched_busy": None, "idle_causes": None, "processes": []}
+    warmup, slowest = (
+        [{"process": None, "thread": None, "launched_busy_s": None} | step for step in rows]
+        for rows in (first, steps["slowest"])
+    )
+    return steps | added | {"warmup": warmup, "slowest": slowest}

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
+from nsys_digest.files import read_text_file
 from nsys_digest.model.base_types import CategoriesFile
+from nsys_digest.model.toml_text import MOST_BYTES, parse_toml
 
 COMMUNICATION = "communication"
 OTHER = "other"
@@ -90,8 +92,7 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if path is None:
         return KernelCategories.shipped()
     try:
-        content = path.read_bytes()
-        text = content.decode("utf-8-sig")
+        text = read_text_file(path, MOST_BYTES)
     except OSError as error:
         raise CategoriesInvalid(
             f"cannot read the kernel categories {path}: {error.strerror}; check the path and permissions"
@@ -99,8 +100,8 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     except UnicodeDecodeError:
         raise CategoriesInvalid(f"{path} is not UTF-8 text; save it as a TOML file in UTF-8") from None
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = parse_toml(text)
+    except ValueError as error:
         what = " ".join(str(error).split())
         raise CategoriesInvalid(
             f"{path} is not valid TOML: {what}; patterns are best written in single quotes: pattern = 'gemm'"
@@ -110,7 +111,7 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
     if not isinstance(extends, bool):
         raise CategoriesInvalid(f"{path}: extends is not true or false; write extends = true to keep the shipped ones")
     own = _read_patterns(document, path.name, str(path))
-    file = CategoriesFile(path.name, hashlib.sha256(content).hexdigest())
+    file = CategoriesFile(path.name, hashlib.sha256(text.encode()).hexdigest())
     return KernelCategories((*own, *_shipped()) if extends else own, file)
 
 

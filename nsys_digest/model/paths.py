@@ -141,7 +141,16 @@ def _glob(char: str) -> object:
 
 def _of(tokens: list[object]) -> Segment:
     """Return a segment of characters and globs."""
-    globs = {_ANY: ".*", _ONE: "."}
-    source = "".join(globs.get(token) or re.escape(str(token)) for token in tokens)
-    literal = None if any(token in globs for token in tokens) else "".join(map(str, tokens))
-    return Segment(re.compile(source, re.DOTALL), literal)
+    if _ANY not in tokens and _ONE not in tokens:
+        literal = "".join(map(str, tokens))
+        return Segment(re.compile(re.escape(literal)), literal)
+    parts: list[str] = [""]
+    for token in tokens:
+        if token is _ANY:
+            parts.append("")
+        else:
+            parts[-1] += "." if token is _ONE else re.escape(str(token))
+    first, *between, last = parts if len(parts) > 1 else (parts[0], None)
+    # What stands between two stars is taken where it comes first, for good: so the time is linear in the name.
+    fixed = "".join(f"(?>.*?{part})" for part in between if part)
+    return Segment(re.compile(first if last is None else f"{first}{fixed}.*{last}", re.DOTALL), None)

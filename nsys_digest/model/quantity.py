@@ -17,6 +17,12 @@ _SCALES: Final = {
     "ratio": {"%": 0.01},
     "count": {},
 }
+_NEED_A_UNIT: Final = {"s": ("s", "ms"), "bytes": ("B", "MB"), "gbps": ("GB/s", "MB/s")}
+"""The units of figures that a number alone does not have, with examples of what to write behind it."""
+_MOST: Final = 1e15
+"""In seconds, bytes, counts or shares: more than any trace holds, and exact enough to be written out."""
+_LONGEST_AMOUNT: Final = 100
+_LONGEST_SHOWN: Final = 60
 _CALLED: Final = {
     "s": "a time",
     "bytes": "a number of bytes",
@@ -26,29 +32,50 @@ _CALLED: Final = {
 }
 
 
-def amount(value: object, unit: str) -> float:
-    """Read an amount of a unit of the digest; a number without a unit is in that unit.
+def amount(value: object, unit: str, *, or_share: bool = False) -> float:
+    """Read an amount of a unit of the digest; times, bytes and bandwidths need theirs, and nothing, 0, needs none.
+
+    ``or_share`` tells that a share may stand in its place.
 
     Raises:
-        ValueError: it is none, or of something else; the text says what is wrong.
+        ValueError: it is none, of something else, or without its unit; the text says what to write.
 
     """
     number, suffix = _split(value)
-    if not suffix:
-        return number
     scales = _SCALES[unit]
-    if suffix not in scales:
+    if not suffix and number and unit in _NEED_A_UNIT:
+        *fitting, last = (
+            f"'{_plain(value)}{suffix}'" for suffix in (*_NEED_A_UNIT[unit], *(["%"] if or_share else ()))
+        )
+        raise ValueError(f"{value!r} has no unit; write {', '.join(fitting)} or {last}")
+    if suffix and suffix not in scales:
         fit = ", ".join(scales) or "a plain number"
-        raise ValueError(f"{value!r} does not fit {_CALLED[unit]}; use {fit}")
-    return number * scales[suffix]
+        raise ValueError(f"{_shown_value(value)} does not fit {_CALLED[unit]}; use {fit}")
+    return _within(number * scales[suffix] if suffix else number, value)
 
 
 def share(value: object) -> float:
     """Read a share such as ``5%``; raises ValueError where it is none."""
     number, suffix = _split(value)
     if suffix != "%":
-        raise ValueError(f"{value!r} is no share; write one as '5%'")
-    return number / 100
+        raise ValueError(f"{_shown_value(value)} is no share; write one as '5%'")
+    return _within(number / 100, value)
+
+
+def _plain(value: object) -> str:
+    return value.strip() if isinstance(value, str) else str(value)
+
+
+def _within(number: float, value: object) -> float:
+    if number > _MOST:
+        raise ValueError(f"{_shown_value(value)} is more than any trace holds; give less than {_MOST:g}")
+    return number
+
+
+def _shown_value(value: object) -> str:
+    """Quote a value for a message, the beginning of a long one."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def is_share(value: object) -> bool:
@@ -58,14 +85,14 @@ def is_share(value: object) -> bool:
 
 def _split(value: object) -> tuple[float, str]:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is no amount; write one as '50us', '5%' or 10")
+        raise ValueError(f"{_shown_value(value)} is no amount; write one as '50us', '5%' or 10")
     if not isinstance(value, str):
-        if not math.isfinite(value) or value < 0:
-            raise ValueError(f"{value!r} is no amount; give 0 or more")
+        if not 0 <= value <= _MOST:
+            raise ValueError(f"{value!r} is no amount; give 0 or more, and less than {_MOST:g}")
         return float(value), ""
-    found = _AMOUNT.fullmatch(value.strip())
+    found = None if len(value) > _LONGEST_AMOUNT else _AMOUNT.fullmatch(value.strip())
     if found is None or not math.isfinite(float(found[1])):
-        raise ValueError(f"{value!r} is no amount; write one as '50us', '5%' or 10")
+        raise ValueError(f"{_shown_value(value)} is no amount; write one as '50us', '5%' or 10")
     return float(found[1]), found[2]
 
 

@@ -74,7 +74,10 @@ class DeviceIdle:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One gap: what ran before and after it, its causes, and the ranges around the call that ended it."""
+    """One gap: what ran before and after it, its causes, and the ranges that cover most of it, the outermost first.
+
+    The ranges are those of the thread whose call ended the gap.
+    """
 
     device: int
     start_ns: int
@@ -95,9 +98,9 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class LaunchCost:
-    """What launches cost: the call, from its end to the start of the work, from its start to that.
+    """What launches cost: the call, from its end to the start of the work, from its start to that; all of one size.
 
-    ``queue_delay`` is over launches whose work began after the call returned; the others are counted apart.
+    The delay of work that began before its call returned is 0: it waited for nothing. These are also counted apart.
     """
 
     api: Durations
@@ -114,6 +117,8 @@ class Launch:
     kernels: LaunchCost
     graphs: LaunchCost
     unmatched_kernel_count: int
+    without_work_count: int | None = None
+    """Launches that succeeded outside of a stream capture and have no GPU row; None where no GPU row has a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +193,10 @@ class Category:
 class NvtxDetail:
     """What is known of one range name beside its totals.
 
-    ``self_ns`` is the time of its push/pop ranges less that of the ranges directly inside them on the same thread and
-    in the same domain; None for a name without push/pop ranges. ``launched_busy_ns`` is the union of the GPU work
-    whose launch call lies within one of its ranges on the same thread. ``gpu_idle_ns`` is the part of its union within
-    the GPU span in which no GPU was busy.
+    ``self_ns`` is the union, over all threads, of the time in which one of its push/pop ranges is the innermost of
+    its domain on its thread, so never more than the union of its ranges; None for a name without push/pop ranges.
+    ``launched_busy_ns`` is the union of the GPU work whose launch call lies within one of its ranges on the same
+    thread. ``gpu_idle_ns`` is the part of its union within the GPU span in which no GPU was busy.
     """
 
     threads: int
@@ -225,12 +230,20 @@ class DispatchStep:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: an instance of the named range."""
+    """One step: an instance of the named range.
 
+    Busy and idle time, exposed communication and causes are those of the devices on which the process of the step
+    ran work. ``launched_busy_ns`` is the union of the GPU work whose launch call, of any thread of the process, began
+    within the step, whenever it ran.
+    """
+
+    process: int | None
+    thread: int | None
     start_ns: int
     wall_ns: int
     gpu_busy_ns: int | None
     gpu_idle_ns: int | None
+    launched_busy_ns: int | None
     exposed_communication_ns: int | None
     busy_ratio: float | None
     idle_causes_ns: Mapping[str, int] = keyed("idle_causes")
@@ -245,14 +258,40 @@ class RatioPercentiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """Steady state: every instance but the first, which is given apart since it warms up."""
+class ProcessSteps:
+    """The steps of one process: all but the first, save ``count``, which has that too.
 
-    name: str
+    ``devices`` are the CUDA ordinals of the devices on which the process ran work.
+    """
+
+    process: int | None
+    devices: tuple[int, ...]
     count: int
     wall: Durations
     busy_ratio: RatioPercentiles
     idle: Durations | None
+    launched_busy: Durations | None
     exposed_communication: Durations | None
-    first: Step | None
-    slowest: tuple[Step, ...]
+    idle_causes_ns: Mapping[str, int] | None = keyed("idle_causes")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Steady state: every instance but the first of each process, which is given apart since it warms up.
+
+    ``name`` is what was asked for, ``names`` are the range names that it stands for. Figures are over all processes,
+    and in ``processes`` over each.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    count: int
+    wall: Durations
+    busy_ratio: RatioPercentiles
+    idle: Durations | None
+    launched_busy: Durations | None
+    exposed_communication: Durations | None
+    idle_causes_ns: Mapping[str, int] | None = keyed("idle_causes")
+    warmup: tuple[Step, ...] = ()
+    processes: tuple[ProcessSteps, ...] = ()
+    slowest: tuple[Step, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nsys_digest.gate.inconclusive import Inconclusive
+from nsys_digest.gate.no_result import NoResult
 from nsys_digest.gate.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import annotation, annotation_property
 from nsys_digest.report.check import headline
@@ -28,7 +28,7 @@ def render(result: CheckResult, *, policy_file: str | None) -> str:
     return "\n".join(lines)
 
 
-def render_untold(found: Inconclusive) -> str:
+def render_no_result(found: NoResult) -> str:
     """Return the one command of a check without a result."""
     title = annotation_property(f"nsys-digest: {found.code}")
     return f"::error title={title}::{annotation(found.message)}"

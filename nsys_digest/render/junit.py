@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from nsys_digest.gate.inconclusive import Inconclusive
+from nsys_digest.gate.no_result import NoResult
 from nsys_digest.gate.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import xml
 
@@ -25,7 +25,7 @@ def render(result: CheckResult, *, now: datetime) -> str:
     return _whole(suite, "\n".join(xml(outcome.reason) for outcome in result.worst_first()))
 
 
-def render_untold(found: Inconclusive, *, now: datetime) -> str:
+def render_no_result(found: NoResult, *, now: datetime) -> str:
     """Return a check without a result as a suite of one test case, the error that ended it."""
     suite = _suite(found.result, now, {"tests": 1, "failures": 0, "errors": 1, "skipped": 0})
     case = ET.SubElement(suite, "testcase", {"name": xml(found.code), "classname": "nsys-digest.check", "time": "0"})
@@ -53,9 +53,9 @@ def _suite(result: CheckResult, now: datetime, counts: dict[str, int]) -> ET.Ele
     return suite
 
 
-def _whole(suite: ET.Element, told: str) -> str:
-    """Return the document of a suite, with what it tells behind its cases."""
-    ET.SubElement(suite, "system-out").text = told
+def _whole(suite: ET.Element, text: str) -> str:
+    """Return the document of a suite, with the text behind its cases."""
+    ET.SubElement(suite, "system-out").text = text
     ET.SubElement(suite, "system-err")
     root = ET.Element("testsuites")
     root.append(suite)

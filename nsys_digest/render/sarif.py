@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from nsys_digest.gate.inconclusive import Inconclusive
+from nsys_digest.gate.no_result import NoResult
 from nsys_digest.gate.verdict import CheckResult, Outcome
 from nsys_digest.render.escape import one_line, sarif
 
@@ -36,7 +36,7 @@ def render(result: CheckResult, *, policy_file: str | None) -> str:
     return _log(result, {"results": found})
 
 
-def render_untold(found: Inconclusive, *, policy_file: str | None) -> str:
+def render_no_result(found: NoResult, *, policy_file: str | None) -> str:
     """Return a check without a result as a run that did not succeed: one result, the error that ended it."""
     message = {"text": sarif(found.message)}
     result = {

@@ -79,8 +79,18 @@ def _escaped(block: Block) -> list[tuple[str, ...]]:
     columns = []
     for column, cells in zip(block.columns, zip(*block.rows, strict=True), strict=True):
         shown = list(map(one_line, cells))
-        columns.append(shortened(shown) if column.kind == "name" else shown)
+        columns.append(_shortened(shown, column.joint) if column.kind == "name" else shown)
     return list(zip(*columns, strict=True))
+
+
+def _shortened(cells: Sequence[str], joint: str) -> list[str]:
+    """Return names with the middle of the longest left out; of cells of several names that of each."""
+    if not joint:
+        return shortened(cells)
+    parts = [cell.split(joint) for cell in cells]
+    names = sorted({name for part in parts for name in part})
+    short = dict(zip(names, shortened(names), strict=True))
+    return [joint.join(short[name] for name in part) for part in parts]
 
 
 def _column(column: Column, cells: Sequence[str]) -> _Column:

@@ -12,10 +12,11 @@ from nsys_digest.model.quantity import shown, shown_change, shown_share
 from nsys_digest.report.blocks import NAME, Block, Column, Report, more, numbers
 from nsys_digest.report.figure_words import figure_words
 from nsys_digest.report.shell_words import spelled
+from nsys_digest.units import counted
 
 _TITLES: Final[dict[Verdict, str]] = {
     "fail": "Worse than allowed",
-    "missing": "Cannot be told",
+    "missing": "Without an answer",
     "noise": "Worse than allowed, but that may be noise",
     "pass": "Within what is allowed",
     "skipped": "Left out, as the policy says",
@@ -44,22 +45,28 @@ def check_report(result: CheckResult, top: int, again: Sequence[str] = ()) -> Re
 
 
 def _title(result: CheckResult) -> str:
-    if result.passed:
-        return f"Check passed{_unsure(result)}"
-    return f"Check {'failed' if result.verdict == 'fail' else 'cannot be told'}"
+    how = "passed" if result.passed else "failed" if result.verdict == "fail" else "has no answer"
+    return f"Check {how}{_unsure(result)}"
 
 
 def _unsure(result: CheckResult) -> str:
-    """Say what a passed check could not tell from noise, and what it takes; nothing where there is nothing."""
-    count = result.counts()["noise"]
-    if not count:
-        return ""
-    worse = f", but {count:,} {'figure is' if count == 1 else 'figures are'} worse than allowed"
-    wanted = result.repeats_wanted()
-    if wanted is None:
-        return f"{worse}, which may be noise: record more runs"
-    runs = f"{result.noise.head_runs} runs against {result.noise.base_runs}"
-    return f"{worse} and {runs} are too few to tell that from noise: record at least {wanted} a side"
+    """Say where the verdict may be noise, and how many runs would exclude it; nothing where there is nothing to say."""
+    worst = [outcome for outcome in result.outcomes if outcome.verdict == result.verdict]
+    unsure = [outcome for outcome in worst if outcome.inconclusive]
+    noise = result.noise
+    if not unsure:
+        count = result.counts()["noise"] if result.passed else 0
+        return f", but {_worse(count)}, which may be noise" if count else ""
+    runs = f"{counted(noise.head_runs, 'run')} against {noise.base_runs}"
+    advice = f"record {noise.repeats_needed} runs a side"
+    few = f"{runs} {'is' if noise.head_runs == 1 else 'are'} too few to exclude noise: {advice}"
+    if result.passed:
+        return f", but {_worse(len(unsure))} and {few}"
+    return f", but {few}" if len(unsure) == len(worst) else ""
+
+
+def _worse(count: int) -> str:
+    return f"{count:,} {'figure is' if count == 1 else 'figures are'} worse than allowed"
 
 
 def headline(result: CheckResult) -> str:
@@ -67,7 +74,7 @@ def headline(result: CheckResult) -> str:
     counts = result.counts()
     words = {
         "fail": "worse than allowed",
-        "missing": "cannot be told",
+        "missing": "without an answer",
         "noise": "maybe noise",
         "pass": "within what is allowed",
         "skipped": "left out",

@@ -42,6 +42,12 @@ def diagnostic_warnings(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn
             yield Warn("collector-report", f"The collector reports: {repeated(diagnostic.text, diagnostic.count)}")
 
 
+def loses_gpu_rows(facts: CaptureFacts) -> bool:
+    """Tell whether the collector says that other events than those of NVTX are missing; of a range it always does."""
+    told = (_TRUNCATED.search(diagnostic.text) for diagnostic in facts.diagnostics if not facts.range_begun_by)
+    return any(lost and _OF_INTEREST.search(lost["what"]) and "nvtx" not in lost["what"].lower() for lost in told)
+
+
 def _reach(lost: str, *, any_nvtx: bool) -> str:
     """Say which figures lost events of a kind touch, and what helps."""
     cure = "capture a shorter stretch, and let the program end on its own"
@@ -72,11 +78,11 @@ def nothing_recorded(facts: CaptureFacts) -> Warn:
 
 def schema_warnings(facts: CaptureFacts, missing: Mapping[str, list[str]]) -> Iterator[Warn]:
     """Warn of an export that is newer than what was checked, or cut down."""
-    version = re.match(r"(\d+)\.(\d+)", facts.schema_version or "")
-    if version and (int(version[1]), int(version[2])) > NEWEST_SCHEMA:
+    version = re.match(r"([0-9]+)\.([0-9]+)", facts.schema_version or "")
+    if version and tuple(int(part[:9]) for part in version.groups()) > NEWEST_SCHEMA:
         yield Warn(
             "newer-schema",
-            f"Export schema {facts.schema_version} is newer than {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}, the newest "
+            f"Export schema {version[0][:40]} is newer than {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}, the newest "
             "that this version was checked against; look for a newer nsys-digest",
         )
     for table, columns in missing.items():

@@ -26,6 +26,10 @@ class Ambiguous:
     processes: tuple[int | None, ...]
 
 
+_MOST_DEVICES = 1024
+_SPAN_LIMIT = 2**63 - 1
+
+
 @dataclass(frozen=True, slots=True)
 class GpuTime:
     """Busy and idle time; ``busy`` is the union of all devices, empty without GPU activity."""
@@ -52,6 +56,10 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
 
     A device is a CUDA ordinal. Where the export maps ordinals to GPUs process by process, one ordinal that means
     different GPUs (CUDA_VISIBLE_DEVICES) or MIG instances becomes one device each, told apart by uuid.
+
+    Raises:
+        OverflowError: there are more devices than any machine has, or idle time over all of them leaves int64.
+
     """
     table = _DeviceTable(facts)
     places = [gpu.stream_of(place) for place in range(gpu.place_count)]
@@ -65,6 +73,8 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
         times.add(window)
     rows = _rows_by_stream(gpu, places, times.by_place.tolist(), device_of.tolist())
     ordered = sorted(table.keys())
+    if len(ordered) > _MOST_DEVICES:
+        raise OverflowError(f"is of more than {_MOST_DEVICES:,} GPUs, so that an id is damaged")
     devices = tuple(
         _device(key, table, rows[keys[key]], times, keys[key], owners) if key in keys else _idle_device(key, table)
         for key in ordered
@@ -78,6 +88,8 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
         if key in keys and key in table.unsure and keys[key] in owners.of_device
     )
     guessed = tuple(sorted(table.guessed - {device.ordinal for device in ambiguous}))
+    if (span_ns or 0) * len(ordered) > _SPAN_LIMIT:
+        raise OverflowError("spans more than 292 years over all GPUs, so that a time stamp is damaged")
     device_of_place = tuple(position[device] for device in device_of.tolist())
     return GpuTime(busy, span_ns, devices, device_of_place, guessed, ambiguous, table.shared())
 

@@ -8,15 +8,18 @@ file again with the standard library, which then knows whether anything is reall
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.trace.connect import GUARDS
 from nsys_digest.trace.source import Tail
 
 BATCH_ROWS = 16_384
 _MANY_TEXTS = 256
+_ROOM_BYTES = 1 << 30
 
 
 class ReaderUnfitError(Exception):
@@ -29,9 +32,19 @@ def available() -> bool:
         import adbc_driver_manager  # noqa: F401
         import adbc_driver_sqlite  # noqa: F401
         import pyarrow  # noqa: F401
-    except ImportError:
+    except (ImportError, SystemError):  # SystemError: a library that finds no memory while it is loaded
         return False
     return True
+
+
+def has_room() -> bool:
+    """Tell whether memory is not limited so far that the driver may end the process, as C++ does without memory."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return True
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return limit == resource.RLIM_INFINITY or limit >= _ROOM_BYTES
 
 
 class ArrowBatch:
@@ -92,25 +105,40 @@ class AdbcConnection:
         import adbc_driver_sqlite
 
         self._manager = manager
-        self._database = manager.AdbcDatabase(driver=adbc_driver_sqlite._driver_path(), uri=uri)
-        self._connection = manager.AdbcConnection(self._database)
+        with self._faults():
+            self._database = manager.AdbcDatabase(driver=adbc_driver_sqlite._driver_path(), uri=uri)
+            self._connection = manager.AdbcConnection(self._database)
+            for guard in GUARDS:
+                self._run(guard)
+
+    def _run(self, sql: str) -> None:
+        """Run a statement without a result that matters."""
+        with closing(self._manager.AdbcStatement(self._connection)) as statement:
+            statement.set_sql_query(sql)
+            statement.execute_update()
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn an error of the driver into one that has the file read without it."""
+        import pyarrow
+
+        try:
+            yield
+        # UnicodeDecodeError: the driver's message quotes the file, and the manager reads it as UTF-8
+        except (self._manager.Error, pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise ReaderUnfitError(repr(error)) from error
 
     def batches(self, sql: str) -> Iterator[ArrowBatch]:
         """Run a query and yield its rows."""
         import pyarrow
 
-        statement = self._manager.AdbcStatement(self._connection)
-        try:
+        with self._faults(), closing(self._manager.AdbcStatement(self._connection)) as statement:
             statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
             statement.set_sql_query(sql)
             stream, _ = statement.execute_query()
             with pyarrow.RecordBatchReader.from_stream(stream) as reader:
                 for batch in reader:
                     yield ArrowBatch(batch)
-        except (self._manager.Error, pyarrow.ArrowException, OSError) as error:
-            raise ReaderUnfitError(str(error)) from error
-        finally:
-            statement.close()
 
     def close(self) -> None:
         """Close the connection and its database."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.errors import ValueUnreadable
+from nsys_digest.trace.connect import Connection
 from nsys_digest.trace.source import Query, Tail
 
 BATCH_ROWS = 16_384
@@ -62,15 +62,7 @@ class CursorBatch:
         return np.array(rows, np.int64), values if cut is None else [cut.off(value) for value in values]
 
 
-def connect(uri: str) -> sqlite3.Connection:
-    """Open an SQLite URI; text that is not UTF-8 is decoded with replacement."""
-    connection = sqlite3.connect(uri, uri=True, timeout=0.2, check_same_thread=False)
-    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    return connection
-
-
-def batches(connection: sqlite3.Connection, path: Path, query: Query, sql: str) -> Iterator[CursorBatch]:
+def batches(connection: Connection, path: Path, query: Query, sql: str) -> Iterator[CursorBatch]:
     """Run a query on the file of that path and yield its rows."""
-    cursor = connection.execute(sql)
-    while rows := cursor.fetchmany(BATCH_ROWS):
+    for rows in connection.rows(sql, BATCH_ROWS):
         yield CursorBatch(path, query, rows)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from nsys_digest.errors import TraceUnreadable
 from nsys_digest.model.base_types import Gpu, Traced
 from nsys_digest.model.inspection import Inspection, LogLine, ProcessFact, TableFact
 from nsys_digest.trace.nsys.capture import read_capture
-from nsys_digest.trace.nsys.tables import event_tables, missing_columns, process_of
+from nsys_digest.trace.nsys.tables import event_tables, is_read, missing_columns, process_of
 from nsys_digest.trace.nsys.traced import missing_tables
 from nsys_digest.trace.source import Source
 from nsys_digest.units import utc_text
@@ -24,7 +25,7 @@ def inspect_source(source: Source) -> Inspection:
     size = source.path.stat().st_size
     exact = size < _EXACT_BELOW_BYTES
     facts = read_capture(source)
-    tables = [TableFact(name, *source.row_count(name, exact=exact)) for name in sorted(source.tables())]
+    tables, unreadable = _count_rows(source, exact=exact)
     filled = tuple(table for table in tables if table.rows)
     names = {table.name for table in filled}
     times = [source.time_range(table, "start", "end", exact=exact) for table in event_tables(source) if table in names]
@@ -49,8 +50,21 @@ def inspect_source(source: Source) -> Inspection:
         first_ns=min((low for low, _ in bounds), default=None),
         last_ns=max((high for _, high in bounds), default=None),
         times_exact=exact,
-        missing=(*absent, *lacking),
+        missing=(*absent, *lacking, *unreadable),
         diagnostics=tuple(LogLine(line.severity, line.text, line.count) for line in facts.diagnostics),
         traced=Traced(facts.traced.cuda, facts.traced.nvtx),
         recorded_at=utc_text(facts.recorded_at_ns),
     )
+
+
+def _count_rows(source: Source, *, exact: bool) -> tuple[list[TableFact], list[str]]:
+    """Return the rows of every table, and a line for each that cannot be read and that no digest needs."""
+    counted, unreadable = [], []
+    for name in sorted(source.tables()):
+        try:
+            counted.append(TableFact(name, *source.row_count(name, exact=exact)))
+        except TraceUnreadable:
+            if is_read(source, name):
+                raise
+            unreadable.append(f"table {name} is damaged; no digest needs it")
+    return counted, unreadable

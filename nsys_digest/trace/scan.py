@@ -106,7 +106,7 @@ def scan(
         )
         _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
     if nvtx is not None and nvtx.opened:
-        with _sums_in_range(source, query.table if query else ""):
+        with values_in_range(source, f"the events of table {query.table if query else ''}"):
             nvtx.close_open(last_ns(nvtx))
     return Scanned(gpu, api, nvtx, name_count)
 
@@ -122,14 +122,14 @@ def scan_kernels(source: Source, *, threads: int) -> GpuCollector:
 
 
 @contextmanager
-def _sums_in_range(source: Source, table: str) -> Iterator[None]:
-    """Refuse lengths that no capture can have: their sums would wrap around."""
+def values_in_range(source: Source, what: str) -> Iterator[None]:
+    """Refuse values that no capture can have, and whose sums and differences would wrap around."""
     try:
         yield
-    except OverflowError:
+    except OverflowError as error:
+        wrong = str(error) or "last more than 292 years together, so that a time stamp is damaged"
         raise ValueUnreadable(
-            f"{source.path}: the events of table {table} last more than 292 years together, so that a time stamp is "
-            "damaged; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+            f"{source.path}: {what} {wrong}; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
         ) from None
 
 
@@ -159,9 +159,11 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
                 except queue.Empty:
                     return
                 for batch in source.batches(task.query, part):
-                    with task.lock, _sums_in_range(source, task.query.table):
+                    with task.lock, values_in_range(source, f"the events of table {task.query.table}"):
                         task.take(batch)
                         task.rows_read += len(batch)
+                    if task.rows_read > source.most_rows:  # pages that name each other go on for ever
+                        source.check_whole(task.query.table, task.rows_read)
                     state.rows[number] += len(batch)
                     if state.stop.is_set():
                         return
@@ -169,9 +171,9 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
             state.errors.append(error)
             state.stop.set()
 
-    workers = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(threads)]
-    for worker in workers:
-        worker.start()
+    workers = _started([threading.Thread(target=work, args=(number,), daemon=True) for number in range(threads)])
+    if not workers:
+        work(0)
     try:
         for worker in workers:
             while worker.is_alive():
@@ -185,6 +187,16 @@ def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | 
     for task, count in zip(tasks, rows, strict=True):
         if task.rows_read != count:  # rows were deleted, or the table is damaged
             source.check_whole(task.query.table, task.rows_read)
+
+
+def _started(workers: list[threading.Thread]) -> list[threading.Thread]:
+    """Start threads, and return those that could be: the system limits how many a user has."""
+    for number, worker in enumerate(workers):
+        try:
+            worker.start()
+        except RuntimeError:
+            return workers[:number]
+    return workers
 
 
 class _State:

@@ -78,9 +78,15 @@ class Source(Protocol):
     """A container of tables, open for reading only."""
 
     path: Path
+    most_rows: int
+    """More rows than a table of a file of this size can hold."""
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
         """Return the column names of each table."""
+        ...
+
+    def refuse_other(self, name: str) -> None:
+        """Raise NotATrace where something that is not a table of rows has that name."""
         ...
 
     def row_count(self, table: str, *, exact: bool) -> tuple[int, bool]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nsys_digest.gate.significance import Trial, judge, least_p
+from nsys_digest.gate.significance import Samples, judge, least_p
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 NOISES: dict[str, Draw] = {
@@ -33,7 +33,7 @@ def share(draw: Draw, runs: int, *, figures: int, moved: float, relative: float,
     for _ in range(args.pairs):
         values = 1 + args.sd * draw(random, (figures, 2 * runs))
         values[0, runs:] += moved * args.sd
-        trials = [Trial(tuple(row[:runs]), tuple(row[runs:]), "up", relative, 0.0, 0.0) for row in values]
+        trials = [Samples(tuple(row[:runs]), tuple(row[runs:]), "up", relative, 0.0, 0.0) for row in values]
         hits = [finding.p_adjusted <= 1 - args.confidence + 1e-9 for finding in judge(trials, args.confidence)]
         found += hits[0] if moved else any(hits)
     return found / args.pairs

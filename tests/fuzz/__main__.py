@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import importlib
-import itertools
 import signal
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -29,6 +28,9 @@ Case = Callable[[Random, Path], str]
 
 TARGETS = {
     "trace": "trace",
+    "stored_digest": "stored_digest",
+    "policy": "policy",
+    "phase_log": "phase_log",
 }
 """Each target by its name on the command line, and the module of this folder that has its ``case``."""
 
@@ -70,13 +72,13 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def fuzz(target: str, seed: int, seconds: float, first: int) -> list[int]:
-    """Run cases until the time is over, print what came of them, and return the numbers of those that failed."""
+def fuzz(target: str, seed: int, seconds: float, numbers: Iterable[int]) -> list[int]:
+    """Run those cases until the time is over, print what came of them, and return the numbers of those that failed."""
     case = load(target)
     outcomes: Counter[str] = Counter()
     failed = []
     end = time.monotonic() + seconds
-    for number in itertools.count(first):
+    for number in numbers:
         if time.monotonic() >= end:
             break
         with tempfile.TemporaryDirectory() as folder:
@@ -98,6 +100,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30.0, help="how long each target runs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--cases", type=int, help="how many cases at most")
     parser.add_argument("--case", type=int, help="run this case alone")
     parser.add_argument("--keep", type=Path, help="with --case: the folder, not yet there, that keeps the input")
     options = parser.parse_args()
@@ -108,7 +111,9 @@ def main() -> int:
             print(run_case(load(options.target), options.seed, options.case, folder))
         return 0
     names = list(TARGETS) if options.target == "all" else [options.target]
-    failed = [number for name in names for number in fuzz(name, options.seed, options.seconds, options.first)]
+    last = sys.maxsize if options.cases is None else options.first + options.cases
+    numbers = range(options.first, last)
+    failed = [number for name in names for number in fuzz(name, options.seed, options.seconds, numbers)]
     return 1 if failed else 0
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from nsys_digest.algorithms.accumulators import Codes, PairCodes, StreamingUnion, Totals, windows_of_sorted
-from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
-from nsys_digest.errors import ValueUnreadable
+from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s, exact_sum
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.columns import Columns, Ints
 from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN
@@ -52,6 +51,7 @@ class GpuCollector:
         self.copies = Columns((detail or {}).get("memcpy", 0), 0, 3)
         """Label, bytes, length of every copy."""
         self.set_bytes = 0
+        self._moved_bytes = 0
 
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
@@ -82,9 +82,9 @@ class GpuCollector:
                 label = self.kernel_labels.encode(name, self.full_names.encode(batch.ints(9)))
         elif self.operations is not None and GPU_KINDS[kind] == "memcpy":
             label = self._copy_labels(batch)
-            self.copies.add(label, batch.ints(10), length_ns)
+            self.copies.add(label, self._sizes(batch.ints(10)), length_ns)
         elif self.operations is not None and GPU_KINDS[kind] == "memset":
-            self.set_bytes += int(batch.ints(9).sum())
+            self.set_bytes += exact_sum(self._sizes(batch.ints(9)))
         if self.operations is not None:
             self.operations.add(start_ns, end_ns, group, batch.ints(8), label)
 
@@ -107,6 +107,13 @@ class GpuCollector:
         taken, self._taken = self._taken, None
         return taken
 
+    def _sizes(self, size: Int64s) -> Int64s:
+        """Return numbers of bytes as they are; raises OverflowError where one is negative, or all leave int64."""
+        self._moved_bytes += exact_sum(size)
+        if size.min(initial=0) < 0 or self._moved_bytes >= 2**63:
+            raise OverflowError("move a negative number of bytes, or 8 EiB together, so that a size is damaged")
+        return size
+
     def _copy_labels(self, batch: Batch) -> Int64s:
         key = np.zeros(len(batch), np.int64)
         for index in (9, 11, 12):  # copy kind, source, destination
@@ -121,17 +128,18 @@ class GpuCollector:
 
     def _place(self, process: Int64s, device: Int64s, context: Int64s, stream: Int64s) -> Int64s:
         """Return small ids of (process, device, context, stream)."""
-        key = (process << _OTHER_BITS) | self._devices.encode(device)
-        key = (key << _OTHER_BITS) | self._contexts.encode(context)
-        key = (key << _STREAM_BITS) | self._streams.encode(stream)
+        device, context, stream = (
+            self._devices.encode(device),
+            self._contexts.encode(context),
+            self._streams.encode(stream),
+        )
         if max(map(len, (self.processes, self._devices, self._contexts))) >> _OTHER_BITS or (
             len(self._streams) >> _STREAM_BITS
         ):
-            raise ValueUnreadable(
-                "the GPU tables name more than 16,384 processes, devices or contexts, or a million streams; export "
-                "the report again with: nsys export --type sqlite REPORT.nsys-rep"
-            )
-        return self._places.encode(key)
+            raise OverflowError("name more than 16,384 processes, devices or contexts, or a million streams")
+        key = (process << _OTHER_BITS) | device
+        key = (key << _OTHER_BITS) | context
+        return self._places.encode((key << _STREAM_BITS) | stream)
 
     @property
     def place_count(self) -> int:

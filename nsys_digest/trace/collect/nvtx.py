@@ -116,7 +116,7 @@ class NvtxCollector:
             ended_by = batch.ints(7)
             same_thread = (ended_by == 0) | (ended_by == thread)
         text_code, texts = batch.texts(6, self._cut)
-        self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
+        self.last_ns = max(self.last_ns, last_time(start_ns, end_ns, may_be_open=True))
         role = _ROLE[np.clip(event_type, 0, _ROLE.size - 1)]
         if role.any():
             marks, created = np.flatnonzero(role == _MARK), np.flatnonzero(role == _DOMAIN)

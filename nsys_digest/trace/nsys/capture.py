@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath, PureWindowsPath
+from typing import Final
 
+from nsys_digest.errors import ValueUnreadable
 from nsys_digest.trace.nsys.tables import DIAGNOSTICS, SEVERITIES
 from nsys_digest.trace.nsys.traced import TracedFacts, log_of, read_traced
 from nsys_digest.trace.source import Source, Value
@@ -55,6 +57,10 @@ class CaptureFacts:
     """When the trace's clock began, in nanoseconds since 1970, UTC."""
 
 
+_LONGEST_SESSION_NS: Final = 2**62
+_MOST_GPUS: Final = 1024
+
+
 def read_capture(source: Source) -> CaptureFacts:
     """Read the small tables of an export."""
     export = _pairs(source, "META_DATA_EXPORT") or _pairs(source, "EXPORT_META_DATA")
@@ -91,7 +97,7 @@ def _pairs(source: Source, table: str) -> dict[str, str]:
 
 def _session_ns(source: Source) -> int | None:
     for (duration,) in source.rows("ANALYSIS_DETAILS", ("duration",)):
-        if isinstance(duration, int):
+        if isinstance(duration, int) and 0 <= duration < _LONGEST_SESSION_NS:
             return duration
     return None
 
@@ -142,6 +148,11 @@ def _gpus(source: Source) -> tuple[tuple[GpuFact, ...], dict[tuple[int, int], Gp
         key = _int(gpu_id) if gpu_id is not None else _int(device)
         if key is None or sm_count == 0:
             continue
+        if len(by_id) >= _MOST_GPUS:
+            raise ValueUnreadable(
+                f"{source.path}: table TARGET_INFO_GPU names more than {_MOST_GPUS:,} GPUs, so that it is damaged; "
+                "export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+            )
         by_id[key] = GpuFact(key, _int(ordinal) if ordinal is not None else _int(device), _text(name), _uuid(uuid))
     gpu_of: dict[tuple[int, int], GpuFact] = {}
     for gpu_id, ordinal, pid, uuid in source.rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid", "uuid")):

@@ -25,6 +25,13 @@ GPU_TABLES: Final[Mapping[str, str]] = {
 }
 GPU_KINDS: Final = tuple(GPU_TABLES)
 
+_SMALL_TABLES: Final = frozenset(
+    {
+        *(STRINGS, DIAGNOSTICS, "ANALYSIS_DETAILS", "EXPORT_META_DATA", "META_DATA_CAPTURE", "META_DATA_EXPORT"),
+        *("PROCESSES", "TARGET_INFO_CUDA_DEVICE", "TARGET_INFO_CUDA_GPU", "TARGET_INFO_GPU"),
+    }
+)
+
 _FAMILY = re.compile(
     r"^(CUPTI_ACTIVITY_KIND_|NVTX_|TARGET_INFO_|META_DATA_|EXPORT_META_DATA|ANALYSIS_|OSRT_|PROFILER_OVERHEAD|"
     r"DIAGNOSTIC_EVENT|PROCESSES$|ProcessStreams$|ThreadNames$|ENUM_NSYS_|ENUM_CUDA_|CUDA_|SCHED_|GPU_METRICS)"
@@ -42,6 +49,7 @@ NVTX_DOMAIN_CREATE: Final = 75
 
 # ENUM_NSYS_EVENT_CLASS: 0 CUDA runtime, 1 CUDA driver; 67 is a second row of a call, with its call chain.
 API_CLASSES: Final = (0, 1)
+API_RESULT: Final = "returnValue"
 
 SEVERITIES: Final = {2: "warning", 3: "error"}
 
@@ -73,6 +81,7 @@ def check_is_trace(source: Source) -> None:
     """Raise :class:`NotATrace` unless the tables are those of an nsys export."""
     tables = source.tables()
     family = [name for name in tables if _FAMILY.match(name)]
+    source.refuse_other(STRINGS)
     if STRINGS not in tables or not family:
         shown = ", ".join(sorted(tables)[:4]) or "none"
         raise NotATrace(
@@ -86,7 +95,8 @@ def find_table(source: Source, name: str) -> str | None:
     tables = source.tables()
     if name in tables:
         return name
-    numbered = [table for table in tables if re.fullmatch(re.escape(name) + r"_V\d+", table)]
+    source.refuse_other(name)
+    numbered = [table for table in tables if re.fullmatch(re.escape(name) + r"_V[0-9]{1,9}", table)]
     return max(numbered, key=lambda table: int(table.rpartition("_V")[2]), default=None)
 
 
@@ -146,8 +156,9 @@ _GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], tuple[Column, ...]]]] 
 
 
 def api_query(source: Source, *, detail: bool = False) -> Query | None:
-    """Return start, end, name id, event class, thread of every CUDA API call; None without a table.
+    """Return start, end, name id, event class, thread, return value of every CUDA API call; None without a table.
 
+    The return value is a ``cudaError_t`` or ``CUresult``, 0 for success and where the export does not say.
     With ``detail`` the correlation id follows (0 for none).
     """
     table = find_table(source, API)
@@ -159,6 +170,7 @@ def api_query(source: Source, *, detail: bool = False) -> Query | None:
         Column("nameId", NO_STRING),
         Column("eventClass", API_CLASSES[0]),
         Column("globalTid"),
+        Column(API_RESULT),
     )
     return Query(table, (*columns, Column("correlationId")) if detail else columns)
 
@@ -191,11 +203,16 @@ def event_tables(source: Source) -> list[str]:
     return [table for name in names if (table := find_table(source, name)) is not None]
 
 
+def is_read(source: Source, table: str) -> bool:
+    """Tell whether a digest needs that table."""
+    return table in _SMALL_TABLES or table in event_tables(source)
+
+
 def missing_columns(source: Source) -> dict[str, list[str]]:
     """Return the columns that every nsys version writes and this file lacks, by table: a cut-down export."""
     expected = {
         **dict.fromkeys(GPU_TABLES.values(), (*GPU_COLUMNS, "correlationId")),
-        API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"),
+        API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", API_RESULT),
         NVTX: ("start", "end", "eventType", "text", "globalTid", "textId", "domainId"),
     }
     missing = {}

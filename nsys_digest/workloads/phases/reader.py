@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from nsys_digest.files import read_text_file
 from nsys_digest.workloads.errors import LogInvalid
 from nsys_digest.workloads.phases.forms import keys
 from nsys_digest.workloads.phases.records import DOCUMENT_VERSION, KINDS, TYPES, PhaseLog
@@ -28,14 +29,9 @@ def read_log(path: Path) -> PhaseLog:
 
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
+        text = read_text_file(path, _MAX_BYTES)
     except OSError as error:
         raise LogInvalid(f"{path}: cannot be read ({error.strerror or error}); {_ADVICE}") from None
-    if len(data) > _MAX_BYTES:
-        raise LogInvalid(f"{path}: too large for a log; {_ADVICE}")
-    try:
-        text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise LogInvalid(f"{path}: this is no text; {_ADVICE}") from None
     return parse_document(text, str(path)) if text.lstrip().startswith("{") else parse_lines(text, str(path))

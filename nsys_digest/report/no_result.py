@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from nsys_digest.gate.inconclusive import Inconclusive
+from nsys_digest.gate.no_result import NoResult
 from nsys_digest.report.blocks import Report
 
 
-def untold_report(found: Inconclusive) -> Report:
-    """Say why nothing could be told, and of which runs."""
+def no_result_report(found: NoResult) -> Report:
+    """Say why nothing was checked, and of which runs."""
     result = found.result
     sides = [("HEAD", result.head), ("BASE", result.base)]
     return Report(
-        title="Check cannot be told",
+        title="Check without a result",
         facts=(*((name, ", ".join(runs)) for name, runs in sides if runs), ("policy", result.policy)),
         bars=(),
         blocks=(),

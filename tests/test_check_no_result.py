@@ -16,11 +16,11 @@ import pytest
 
 from digests import TRACES
 from nsys_digest.errors import CapturesMismatch
-from nsys_digest.gate.inconclusive import Inconclusive, untold
+from nsys_digest.gate.no_result import NoResult, no_result
 from nsys_digest.gate.policy import load_policy
 from nsys_digest.model.json_schema import schema_text
 from nsys_digest.render import github, junit, markdown, sarif, text
-from nsys_digest.report.inconclusive import untold_report
+from nsys_digest.report.no_result import no_result_report
 from support import ROOT, call, command, environment, the_line
 
 GATE = ROOT / "fixtures" / "gate"
@@ -49,7 +49,7 @@ def test_a_failed_check_says_so_without_a_reader(tmp_path: Path) -> None:
     assert int(ET.parse(tmp_path / "junit.xml").getroot()[0].attrib["failures"]) > 0
 
 
-def test_what_cannot_be_told_and_what_passed_without_a_reader(tmp_path: Path) -> None:
+def test_what_has_no_answer_and_what_passed_without_a_reader(tmp_path: Path) -> None:
     policy = tmp_path / "p.toml"
     policy.write_text('[[require]]\nnvtx = "no such range"\n', encoding="utf-8")
     status, err = without_a_reader("check", GATE / "base_1.json", "-p", policy)
@@ -93,7 +93,7 @@ MISMATCH = (TRACES / "graph_graph.sqlite", "-b", TRACES / "graph_node.sqlite")
         (("none.sqlite", "-b", GATE / "base_2.json"), 3, "trace-unreadable"),
     ],
 )
-def test_every_output_says_why_nothing_was_told(
+def test_every_output_says_why_nothing_was_checked(
     words: tuple[str | Path, ...], status: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -114,9 +114,9 @@ def test_every_output_says_why_nothing_was_told(
     (run,) = json.loads(files["sarif"].read_text())["runs"]
     assert [result["level"] for result in run["results"]] == ["error"]
     assert run["invocations"][0]["executionSuccessful"] is False
-    assert files["markdown"].read_text().startswith("## Check cannot be told\n\nNothing was checked: ")
+    assert files["markdown"].read_text().startswith("## Check without a result\n\nNothing was checked: ")
     assert (tmp_path / "summary.md").read_text() == files["markdown"].read_text() + "\n"
-    assert (tmp_path / "report.txt").read_text().startswith("Check cannot be told")
+    assert (tmp_path / "report.txt").read_text().startswith("Check without a result")
 
 
 def test_a_usage_error_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,12 +128,12 @@ def test_a_usage_error_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "summary.md").exists()
 
 
-def hostile() -> Inconclusive:
-    return untold(CapturesMismatch(HOSTILE), [HOSTILE], [HOSTILE], load_policy(None))
+def hostile() -> NoResult:
+    return no_result(CapturesMismatch(HOSTILE), [HOSTILE], [HOSTILE], load_policy(None))
 
 
 def test_an_error_cannot_break_out() -> None:
-    root = ET.fromstring(junit.render_untold(hostile(), now=NOW))
+    root = ET.fromstring(junit.render_no_result(hostile(), now=NOW))
     suite = root[0]
     assert (root.tag, [child.tag for child in suite]) == (
         "testsuites",
@@ -141,18 +141,18 @@ def test_an_error_cannot_break_out() -> None:
     )
     assert (suite.attrib["tests"], suite.attrib["errors"], suite.attrib["failures"]) == ("1", "1", "0")
     assert not list(root.iter("evil"))
-    said = json.loads(sarif.render_untold(hostile(), policy_file=None))["runs"][0]
+    said = json.loads(sarif.render_no_result(hostile(), policy_file=None))["runs"][0]
     for message in (said["results"][0]["message"], said["invocations"][0]["toolExecutionNotifications"][0]["message"]):
         assert "\\[a\\](http://e) {{0}}" in message["text"]
         assert message["text"].isprintable()
     rules = said["tool"]["driver"]["rules"]
     assert rules[said["results"][0]["ruleIndex"]]["id"] == said["results"][0]["ruleId"]
-    annotated = github.render_untold(hostile())
+    annotated = github.render_no_result(hostile())
     assert annotated.isprintable()
     assert not re.search(r"%(?!25|0A|0D|3A|2C)", annotated)
-    shown = text.render(untold_report(hostile()), width=100, color=False)
+    shown = text.render(no_result_report(hostile()), width=100, color=False)
     assert all(char == "\n" or char.isprintable() for char in shown)
-    assert not re.search(r"(?<!\\)(?:<evil|<b>|\]\(http|@team)", markdown.render(untold_report(hostile())))
+    assert not re.search(r"(?<!\\)(?:<evil|<b>|\]\(http|@team)", markdown.render(no_result_report(hostile())))
     hostile().to_json().encode("utf-8", "backslashreplace")
 
 

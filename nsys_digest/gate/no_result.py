@@ -14,7 +14,7 @@ from nsys_digest.gate.verdict import CheckResult, NoiseReport
 
 
 @dataclass(frozen=True, slots=True)
-class Inconclusive:
+class NoResult:
     """What there is to say: a result without outcomes, and the error that stood against more, ``code`` and all."""
 
     result: CheckResult
@@ -31,7 +31,7 @@ class Inconclusive:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
 
 
-def untold(error: DigestError, head: Sequence[str], base: Sequence[str], policy: Policy) -> Inconclusive:
+def no_result(error: DigestError, head: Sequence[str], base: Sequence[str], policy: Policy) -> NoResult:
     """Return what a check says that an error ended; ``head`` and ``base`` are the runs as they were given."""
     noise = NoiseReport(
         known=False,
@@ -55,4 +55,4 @@ def untold(error: DigestError, head: Sequence[str], base: Sequence[str], policy:
         notes=(),
         tool_version=__version__,
     )
-    return Inconclusive(result, error.code, str(error))
+    return NoResult(result, error.code, str(error))

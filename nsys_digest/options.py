@@ -1,0 +1,114 @@
+"""The options of a digest: their defaults and what makes sense, once for the library and the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
+
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.labels import check_label
+from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.trace.source import Reader
+
+if TYPE_CHECKING:
+    from nsys_digest.trace.scan import Progress
+
+_MOST_THREADS: Final = 64
+
+
+class SummarizeKeywords(TypedDict, total=False):
+    """The options as keywords; see :func:`nsys_digest.summarize`."""
+
+    top: int
+    dispatch_prefix: str
+    raw_nvtx_names: bool
+    max_nvtx_names: int
+    sections: Iterable[str] | None
+    gaps: int
+    categories: str | os.PathLike[str] | None
+    steps: str | None
+    labels: Mapping[str, str] | None
+    threads: int | None
+    reader: Reader
+    progress: Progress | None
+    when_read: Callable[[], None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizeOptions:
+    """The options of a digest; ``sections`` are in the order of the document, all by default.
+
+    Raises:
+        UsageInvalid: one is out of range.
+
+    """
+
+    top: int = 20
+    dispatch_prefix: str = "CG_DISPATCH"
+    raw_nvtx_names: bool = False
+    max_nvtx_names: int = 100_000
+    sections: tuple[str, ...] = SECTIONS
+    gaps: int = 10
+    categories: Path | None = None
+    steps: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    threads: int | None = None
+    reader: Reader = "auto"
+    progress: Progress | None = None
+    when_read: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.top < 0:
+            raise UsageInvalid(f"top is {self.top}; give 0 or more")
+        if self.max_nvtx_names < 1:
+            raise UsageInvalid(f"the number of NVTX names to keep is {self.max_nvtx_names}; give 1 or more")
+        if self.reader not in get_args(Reader):
+            raise UsageInvalid(f"there is no reader {self.reader!r}; choose from {', '.join(get_args(Reader))}")
+        if self.threads is not None and not 1 <= self.threads <= _MOST_THREADS:
+            raise UsageInvalid(f"threads is {self.threads}; give 1 to {_MOST_THREADS}")
+        if not self.dispatch_prefix:
+            raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
+        if self.gaps < 0:
+            raise UsageInvalid(f"gaps is {self.gaps}; give 0 or more")
+        for key, value in self.labels.items():
+            check_label(key, value)
+
+
+def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
+    """Return the options that keywords give.
+
+    Raises:
+        TypeError: there is no such option. UsageInvalid: one is out of range.
+
+    """
+    known = [option.name for option in fields(SummarizeOptions)]
+    for name in keywords:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
+            raise TypeError(f"there is no option {name!r}; {hint}")
+    given: dict[str, Any] = dict(keywords)
+    if "sections" in given:
+        given["sections"] = _chosen(given["sections"])
+    if given.get("categories") is not None:
+        given["categories"] = Path(given["categories"])
+    if given.get("labels") is None:
+        given.pop("labels", None)
+    return SummarizeOptions(**given)
+
+
+def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the sections in the order of the document."""
+    if sections is None:
+        return SECTIONS
+    if isinstance(sections, str):
+        raise UsageInvalid(f"sections is the text {sections!r}; give a list of names")
+    asked = set(sections)
+    unknown = sorted(asked - set(SECTIONS))
+    if unknown:
+        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
+    return tuple(name for name in SECTIONS if name in asked)

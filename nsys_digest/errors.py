@@ -25,7 +25,8 @@ DigestError
 
 from __future__ import annotations
 
-from typing import ClassVar
+import os
+from typing import ClassVar, Self
 
 _LINE_ENDS = {ord(end): repr(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 
@@ -39,6 +40,10 @@ class DigestError(Exception):
     def __init__(self, message: str) -> None:
         """Keep the message, with line ends of paths and names that it quotes written as escapes."""
         super().__init__(message.translate(_LINE_ENDS))
+
+    def about(self, file: str | os.PathLike[str]) -> Self:
+        """Return this error with the file in front of its message, where that does not name the file yet."""
+        return self if os.fspath(file) in str(self) else type(self)(f"{os.fspath(file)}: {self}")
 
 
 class TraceUnreadable(DigestError):

@@ -169,7 +169,7 @@ def suggested(words: tuple[str | Path, ...], folder: Path) -> list[str]:
     assert ran.status == 5, ran
     lines = (folder / "report.md").read_text().splitlines()
     (line,) = [line for line in lines if line.startswith("What moved, and why: ")]
-    hint = re.sub(r"\\(.)", r"\1", line.removeprefix("What moved, and why: "))
+    hint = line.removeprefix("What moved, and why: `").removesuffix("`")
     script = f"nsys-digest() {{ printf '%s\\n' \"$@\"; }}; {hint}"
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.splitlines()
 

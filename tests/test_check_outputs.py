@@ -171,7 +171,7 @@ def test_text_has_no_command_and_moves_no_cursor(width: int) -> None:
 
 def test_markdown_starts_no_markup() -> None:
     shown = markdown.render(check_report(RESULT, 20))
-    outside = re.sub(r"`[^`\n]*`", "", shown)
+    outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", shown)
     assert not re.search(r"(?<!\\)<(?:script|img|b>|x>|evil)", outside)
     assert not re.search(r"(?<!\\)\]\(http", outside)
     assert not re.search(r"(?<!\\)@team", outside)

@@ -178,7 +178,9 @@ def test_warnings_and_quiet(tmp_path: Path) -> None:
     loud, quiet = call("summarize", path), call("summarize", "--quiet", path)
     warnings = json.loads(loud.out)["warnings"]
     assert [warn["code"] for warn in warnings] == ["open-ranges", "skipped-intervals"]
-    assert loud.err.splitlines() == [f"nsys-digest: warning: {warn['message']} [{warn['code']}]" for warn in warnings]
+    assert loud.err.splitlines() == [
+        f"nsys-digest: warning: {path}: {warn['message']} [{warn['code']}]" for warn in warnings
+    ]
     assert (quiet.status, quiet.err, quiet.out) == (0, "", loud.out)
 
 
@@ -189,7 +191,7 @@ def test_warnings_on_a_terminal_come_once(tmp_path: Path) -> None:
         ran, shown = on_terminal("summarize", path, **changes)
         assert (ran.err, shown.count("open-ranges")) == ("", 1)
     ran, shown = on_terminal("summarize", path, "--format", "json")
-    assert ran.err.startswith("nsys-digest: warning: 1 NVTX range still open")
+    assert ran.err.startswith(f"nsys-digest: warning: {path}: 1 NVTX range still open")
     assert '"open-ranges"' in shown
 
 

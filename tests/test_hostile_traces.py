@@ -515,6 +515,7 @@ def test_little_memory(megabytes: int, trace: Path) -> None:
         (RuntimeError("can't start new thread"), "no further thread can be started"),
         (ImportError("numpy: failed to map segment from shared object"), "there is not enough memory"),
         (OSError(24, "Too many open files", "numpy"), "no further file can be opened"),
+        (RecursionError("maximum recursion depth exceeded"), "it is nested too deeply"),
     ],
 )
 def test_shortage_anywhere(error: Exception, words: str, trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -522,7 +523,7 @@ def test_shortage_anywhere(error: Exception, words: str, trace: Path, monkeypatc
         raise error
 
     monkeypatch.setattr("nsys_digest.pipeline.scan", fail)
-    assert the_line(call("summarize", trace), 1, "out-of-resources").startswith(words)
+    assert the_line(call("summarize", trace), 1, "out-of-resources").startswith(f"{trace}: {words}")
 
 
 def test_other_failures_are_not_called_a_shortage(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -406,8 +406,8 @@ def test_text_in_a_file_has_no_colour(trace: Path) -> None:
     assert max(map(len, plain.out.splitlines())) <= 120
 
 
-@pytest.mark.parametrize("columns", ["40", "80", "200", "1", "0", "many"])
 @pytest.mark.slow
+@pytest.mark.parametrize("columns", ["40", "80", "200", "1", "0", "many", "9" * 4000, "9" * 5000, "-1"])
 def test_width_is_that_of_the_terminal(trace: Path, columns: str) -> None:
     ran = spawn("summarize", "-q", "-f", "text", trace, COLUMNS=columns)
     assert (ran.status, ran.err) == (0, "")

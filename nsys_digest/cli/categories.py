@@ -8,6 +8,7 @@ import typer
 
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
+from nsys_digest.cli.scarce import shortage_at
 
 
 def command(
@@ -27,5 +28,6 @@ def command(
     from nsys_digest.pipeline import classify
     from nsys_digest.report.categories import categories_report
 
-    found = classify(trace, categories=categories)
+    with shortage_at(trace):
+        found = classify(trace, categories=categories)
     write_report(lambda: found.to_json(compact=compact), lambda: categories_report(found, top), chosen, output)

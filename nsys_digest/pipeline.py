@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from nsys_digest import __version__
 from nsys_digest.algorithms.at_once import both
-from nsys_digest.errors import UsageInvalid
+from nsys_digest.errors import DigestError, UsageInvalid
 from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
@@ -21,16 +21,17 @@ from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import category_use
 from nsys_digest.sections.devices import gpu_time
+from nsys_digest.sections.failed_calls import failed_calls
 from nsys_digest.sections.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
 from nsys_digest.sections.registry import AccountOptions, account
 from nsys_digest.sections.totals import api_totals, kernel_totals
-from nsys_digest.sections.warnings import AccountLimits, warnings
+from nsys_digest.sections.warnings import AccountLimits, is_incomplete, warnings
 from nsys_digest.trace.adbc import ReaderUnfitError
 from nsys_digest.trace.collect.nvtx import NvtxOptions
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import order_calls
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
-from nsys_digest.trace.nsys.tables import STRINGS, check_is_trace, missing_columns
+from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, check_is_trace, missing_columns
 from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels, values_in_range
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
@@ -55,6 +56,7 @@ def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
+        when_read: called once between reading the tables and the work on what was read.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
@@ -82,6 +84,7 @@ def summarize_with(trace: Path, options: SummarizeOptions) -> Digest:
         AccountOptions(chosen, options.gaps, ordered, options.steps),
         options.threads,
         options.progress,
+        options.when_read,
     )
     try:
         return _summarize(job, options.reader)
@@ -101,6 +104,7 @@ class _Job:
     account: AccountOptions
     threads: int | None
     progress: Progress | None
+    when_read: Callable[[], None] | None
 
 
 def _summarize(job: _Job, reader: Reader) -> Digest:
@@ -114,6 +118,8 @@ def _summarize(job: _Job, reader: Reader) -> Digest:
             detail=job.account.needs_events,
             progress=job.progress,
         )
+        if job.when_read is not None:
+            job.when_read()
         return _digest(source, facts, scanned, job)
 
 
@@ -124,6 +130,9 @@ def _opened(path: Path, reader: Reader) -> Iterator[SqliteSource]:
     try:
         check_is_trace(source)
         yield source
+    except DigestError as error:
+        source.close()
+        raise error.about(path) from None
     except Exception:
         source.close()
         raise
@@ -143,7 +152,11 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
     ranges, idle_ns = nvtx_ranges(scanned.nvtx, gpu.busy)
-    found = None if calls is None else account(scanned, gpu, calls, strings, idle_ns, job.account)
+    missing = missing_columns(source)
+    failed = failed_calls(scanned.api, strings)
+    found = None if calls is None else account(scanned, gpu, calls, strings, idle_ns, facts.session_ns, job.account)
+    limits = AccountLimits() if found is None else found.limits
+    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, limits)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
@@ -162,19 +175,13 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
             job.account.sections,
             categories=job.account.kernel_categories.file,
             steps=job.account.step,
+            incomplete=is_incomplete(scanned, facts, strings, warned),
         ),
-        warnings=warnings(
-            scanned,
-            facts,
-            gpu,
-            rows,
-            strings,
-            missing_columns(source),
-            AccountLimits() if found is None else found.limits,
-        ),
+        warnings=warned,
         devices=gpu.devices,
         api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
         tool_version=__version__,
+        failed_calls=None if any(API_RESULT in columns for columns in missing.values()) else failed,
         path=job.given_path,
         run=RunFacts(utc_text(facts.recorded_at_ns), job.labels),
         **({} if found is None else found.sections),

@@ -694,6 +694,8 @@ class TraceBuilder:
         path.unlink(missing_ok=True)
         rows = self._all_rows()
         with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA synchronous = OFF")  # what a crash would lose is drawn again
+            connection.execute("PRAGMA journal_mode = OFF")
             for table in tables_of(self.version):
                 events = rows.get(table, [])
                 wanted = bool(events) or table in _ALWAYS_WRITTEN or not self.lazy
@@ -707,7 +709,7 @@ class TraceBuilder:
                 connection.executescript(text)
         return path
 
-    def _write_table(self, execute: Callable[[str, tuple[Value, ...]], object], table: str, events: list[Row]) -> None:
+    def _write_table(self, execute: Callable[[str, Sequence[Value]], object], table: str, events: list[Row]) -> None:
         """Create one table and fill it, without the columns that were dropped."""
         dropped = self._dropped_columns.get(table, set())
         columns = [column for column in columns_of(table, self.version) if column.name not in dropped]
@@ -716,11 +718,6 @@ class TraceBuilder:
             declarations[0] += " PRIMARY KEY"
         execute(f"CREATE TABLE {table} ({', '.join(declarations)})", ())
         insert = _INSERT.format(table, ", ".join("?" * len(columns)))
+        filled = [(column.name, column.default()) for column in columns]
         for event in events:
-            values = (event.get(column.name) for column in columns)
-            execute(
-                insert,
-                tuple(
-                    column.default() if value is None else value for column, value in zip(columns, values, strict=True)
-                ),
-            )
+            execute(insert, [default if (value := event.get(name)) is None else value for name, default in filled])

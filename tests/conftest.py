@@ -1,8 +1,12 @@
-"""What every test may rely on."""
+"""What every test may rely on, and what keeps several processes of tests out of each other's way."""
 
 from __future__ import annotations
 
+import os
 import signal
+
+# Each process of tests has a core; with a thread of PyTorch for each core in every one they would wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A shell starts what runs in its background with Ctrl-C ignored, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -235,18 +235,36 @@ def _work(tables: dict[str, list[Record]], strings: dict[int, str], calls: list[
             elif kind == "memcpy":
                 name = f"[memcpy {_direction(row)}]"
             process, correlation = row.get("globalPid") or nobody, row.get("correlationId") or 0
-            launch = launches.get((process, correlation))
+            launch = _launch_of(launches.get((process, correlation), []), row["start"])
             work.append(Work(kind, row["deviceId"], process, correlation, name, row["start"], row["end"], launch, row))
     return work
 
 
-def _launches(calls: list[Call]) -> dict[tuple[int | None, int], Call]:
-    """Return the launch by process and correlation id: the call that began first, the outer one at a tie."""
-    launches: dict[tuple[int | None, int], Call] = {}
-    for call in sorted(calls, key=lambda call: (call.start, -call.end, call.thread or 0, call.name)):
+def _launches(calls: list[Call]) -> dict[tuple[int | None, int], list[Call]]:
+    """Return the calls by process and correlation id, without those inside another of the same id and thread."""
+    launches: dict[tuple[int | None, int], list[Call]] = defaultdict(list)
+    for call in calls:
         if call.thread is not None and call.correlation:
-            launches.setdefault((call.thread & ~_THREAD_BITS, call.correlation), call)
+            launches[call.thread & ~_THREAD_BITS, call.correlation].append(call)
+    for key, sharing in launches.items():
+        launches[key] = [call for call in sharing if not any(_holds(other, call, sharing) for other in sharing)]
     return launches
+
+
+def _holds(outer: Call, inner: Call, calls: list[Call]) -> bool:
+    """Tell whether one call runs inside the other; of two with equal times the first in the file is the outer."""
+    if outer is inner or outer.thread != inner.thread or not outer.start <= inner.start < outer.end:
+        return False
+    if (outer.start, outer.end) == (inner.start, inner.end):
+        return calls.index(outer) < calls.index(inner)
+    return outer.start < inner.start or outer.end > inner.end
+
+
+def _launch_of(sharing: list[Call], start: int) -> Call | None:
+    """Return the call that launched work which starts then: the last that had begun; the first where none had."""
+    by_time = sorted(sharing, key=lambda call: (call.start, call.end))
+    begun = [call for call in by_time if call.start <= start]
+    return begun[-1] if begun else next(iter(by_time), None)
 
 
 def _direction(row: Record) -> str:
@@ -423,19 +441,11 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
     )
     after = min(
         (one for one in work if one.start == end),
-        key=lambda one: (
-            one.end,
-            one.launch is None,
-            KINDS.index(one.kind),
-            one.correlation,
-            one.process or 0,
-            one.name,
-        ),
+        key=_first_of_tied,
     )
     causes: dict[str, int] = defaultdict(int)
     host: dict[str, int] = defaultdict(int)
     call = after.launch
-    open_ranges: list[Note] = []
     if call is None:
         causes["unattributed"] = end - start
     else:
@@ -449,9 +459,6 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
             causes["host"] += piece_end - piece_start
             for part_start, part_end, note in _pieces(threads.ranges.get(call.thread, []), piece_start, piece_end):
                 host[NO_RANGE if note is None else note.name] += part_end - part_start
-        open_ranges = [
-            note for note in threads.nested if note.thread == call.thread and note.start <= call.start < note.end
-        ]
     gap = {
         "device": device,
         "start_ns": start,
@@ -459,9 +466,40 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
         "before": before.name,
         "after": after.name,
         "causes": {cause: causes[cause] for cause in CAUSES if causes[cause]},
-        "nvtx": [note.name for note in sorted(open_ranges, key=lambda note: (note.start, -note.end, note.name))],
+        "nvtx": _ranges_of_gap(
+            [] if call is None else [n for n in threads.nested if n.thread == call.thread], start, end
+        ),
     }
     return gap, host
+
+
+def _first_of_tied(one: Work) -> tuple[Any, ...]:
+    """Return what tells operations apart that end a gap together; the least decides."""
+    return one.end, one.launch is None, KINDS.index(one.kind), one.correlation, one.process or 0, one.name
+
+
+def _ranges_of_gap(nested: list[Note], start: int, end: int) -> list[str]:
+    """Return the names whose ranges cover more than half of a gap, outer ones first.
+
+    Where none does, the one that covers most of it, if that is more than what lies in no range.
+    """
+    covered: dict[str, int] = {}
+    longest: dict[str, Stretch] = {}
+    for note in sorted(nested, key=lambda note: (note.start, -note.end)):
+        part = (max(start, note.start), min(end, note.end))
+        if part[0] >= part[1] or (note.name in longest and part[1] - part[0] <= longest[note.name][1]):
+            continue
+        longest[note.name] = (nested.index(note), part[1] - part[0])
+    order = sorted(nested, key=lambda note: (note.start, -note.end))
+    place = {name: order.index(nested[at]) for name, (at, _) in longest.items()}
+    for name in longest:
+        covered[name] = _total(_within(_union(_spans(n for n in nested if n.name == name)), start, end))
+    most = [name for name in covered if 2 * covered[name] > end - start]
+    if most or not covered:
+        return sorted(most, key=place.__getitem__)
+    best = min(covered, key=lambda name: (-covered[name], place[name]))
+    outside = end - start - _total(_within(_union(_spans(nested)), start, end))
+    return [best] if covered[best] > outside else []
 
 
 def _cause(lengths: list[int]) -> dict[str, int]:
@@ -505,8 +543,8 @@ def _launch(trace: Trace) -> dict[str, Any]:
         delays = [first_starts[call] - call.end for call in calls]
         by_api[name] = {
             "api": sorted(call.end - call.start for call in calls),
-            "queue_delay": sorted(delay for delay in delays if delay >= 0),
-            "latency": sorted(first_starts[call] - call.start for call in calls),
+            "queue_delay": sorted(max(0, delay) for delay in delays),
+            "latency": sorted(max(0, first_starts[call] - call.start) for call in calls),
             "started_before_return_count": sum(1 for delay in delays if delay < 0),
         }
     unmatched = sum(1 for work in trace.work if work.kind == "kernel" and work.launch is None)
@@ -547,7 +585,6 @@ def _memory(trace: Trace) -> dict[str, Any]:
 def _nvtx(trace: Trace) -> dict[str, dict[str, Any]]:
     """Return what is told of the ranges of each name besides their count and their union."""
     busy = _union(_spans(trace.work))
-    self_times = _self_times(trace)
     calls = {
         thread: sorted(events, key=lambda call: call.start)
         for thread, events in _by(trace.calls, lambda call: call.thread).items()
@@ -566,13 +603,12 @@ def _nvtx(trace: Trace) -> dict[str, dict[str, Any]]:
             for call in thread_calls[first:stop]:
                 if call.end <= note.end:
                     started.update(launched.get(call, []))
-        own = [self_times[note] for note in ranges if note in self_times]
         in_span = _total(_within(union, busy[0][0], busy[-1][1])) if busy else 0
         result[name] = {
             "threads": len({note.thread for note in ranges if note.thread is not None}),
             "open_count": sum(1 for note in ranges if note.is_open),
             "lengths": sorted(note.end - note.start for note in ranges),
-            "self_ns": sum(own) if own else None,
+            "self_ns": _self_time(ranges, trace),
             "launched_kernel_count": sum(1 for work in started if work.kind == "kernel"),
             "launched_op_count": len(started),
             "launched_busy_ns": _total(_union(_spans(started))) if busy else None,
@@ -590,21 +626,17 @@ def _launched(trace: Trace) -> dict[Call, list[Work]]:
     return launched
 
 
-def _self_times(trace: Trace) -> dict[Note, int]:
-    """Return the length of each push/pop range without the parts that its direct children take.
+def _self_time(ranges: list[Note], trace: Trace) -> int | None:
+    """Return the union, over all threads, of the time in which one of these ranges is the innermost.
 
-    Ranges nest by thread and domain; the parent of a range is the innermost one that is open at its start.
+    Push/pop ranges nest by thread and domain; None where none of these is one.
     """
-    nested = [note for note in trace.ranges if note.kind in _PUSH_POP]
-    self_times = {note: note.end - note.start for note in nested}
-    for group in _by(nested, lambda note: (note.thread, note.domain)).values():
-        group.sort(key=lambda note: (note.start, -note.end, note.name))
-        for index, child in enumerate(group):
-            around = [note for note in group[:index] if note.end > child.start]
-            if around:
-                parent = around[-1]
-                self_times[parent] -= min(child.end, parent.end) - child.start
-    return self_times
+    own = [note for note in ranges if note.kind in _PUSH_POP]
+    stretches: list[Stretch] = []
+    for key in {(note.thread, note.domain) for note in own}:
+        line = [note for note in trace.ranges if note.kind in _PUSH_POP and (note.thread, note.domain) == key]
+        stretches += [(start, end) for start, end, note in _segments(line) if note.name == own[0].name]
+    return _total(_union(stretches)) if own else None
 
 
 def _dispatch_steps(trace: Trace, prefix: str) -> list[dict[str, Any]]:
@@ -650,6 +682,71 @@ def _step(trace: Trace, busy: list[Stretch], thread: int | None, start: int, end
             1 for call in trace.calls if is_within(call) and bare_name(call.name) in _GRAPH_LAUNCHES
         ),
     }
+
+
+def expected_steps(path: Path, name: str, classify: Classify = cause_of_call) -> list[dict[str, Any]]:
+    """Return every step of a name, by start and end, with what its process's devices did and its calls launched.
+
+    An instance within another on its thread is part of that one. Causes are the pieces of each gap in the step.
+    """
+    trace = read_trace(path, False, classify)
+    threads = _Threads(trace)
+    notes = [note for note in trace.ranges if note.name == name]
+    order = sorted(notes, key=lambda note: (note.thread or 0, note.start, -note.end))
+    outer: list[Note] = []
+    for note in order:
+        if not (
+            outer
+            and outer[-1].thread == note.thread
+            and note.end <= max(n.end for n in outer if n.thread == note.thread)
+        ):
+            outer.append(note)
+    steps: list[dict[str, Any]] = []
+    for note in sorted(outer, key=lambda note: (note.start, note.end, note.thread or 0)):
+        process = (note.thread or 0) & ~_THREAD_BITS
+        devices = sorted({work.device for work in trace.work if work.process in (process, None, 0)})
+        busy = _union(_spans(work for work in trace.work if work.device in devices))
+        causes: dict[str, int] = defaultdict(int)
+        for device in devices:
+            work = [one for one in trace.work if one.device == device and one.start < one.end]
+            for start, end in _gaps(_union(_spans(work))):
+                part = (max(start, note.start), min(end, note.end))
+                if part[0] < part[1]:
+                    for cause, length in _piece(work, part, end, threads).items():
+                        causes[cause] += length
+        launched = [
+            work
+            for work in trace.work
+            if work.launch is not None
+            and (work.launch.thread or 0) & ~_THREAD_BITS == process
+            and note.start <= work.launch.start < note.end
+        ]
+        steps.append(
+            {
+                "process": process,
+                "thread": note.thread,
+                "start_ns": note.start,
+                "wall_ns": note.end - note.start,
+                "gpu_busy_ns": _total(_within(busy, note.start, note.end)) if devices else None,
+                "launched_busy_ns": _total(_union(_spans(launched))) if devices else None,
+                "idle_causes": dict(causes),
+            }
+        )
+    return steps
+
+
+def _piece(work: list[Work], part: Stretch, ends: int, threads: _Threads) -> dict[str, int]:
+    """Return the causes of a part of a gap that ends at ``ends``."""
+    after = min((one for one in work if one.start == ends), key=_first_of_tied)
+    call = after.launch
+    if call is None:
+        return {"unattributed": part[1] - part[0]}
+    causes: dict[str, int] = defaultdict(int)
+    until = min(max(call.end, part[0]), part[1])
+    causes["queued"] += part[1] - until
+    for start, end, inside in _pieces(threads.calls.get(call.thread, []), part[0], until):
+        causes["host" if inside is None else inside.cause] += end - start
+    return {cause: length for cause, length in causes.items() if length}
 
 
 def _lengths(events: Iterable[_Event]) -> dict[str, list[int]]:

@@ -163,17 +163,26 @@ def check(digest: Digest, reference: dict[str, Any], top: int) -> None:
 
 
 @pytest.mark.parametrize("trace", REAL, ids=named)
+@pytest.mark.slow
 def test_fixtures(trace: Path) -> None:
     check(summarize(trace, gaps=50), expected_account(trace, classify=class_of), 50)
 
 
 @pytest.mark.parametrize("reader", ["adbc", "stdlib"])
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_random_traces(version: str, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if reader == "stdlib":  # and however few gaps, calls and operations are looked at together
-        for name, size in {"idle._SLICE": 3, "launched._SLICE": 4, "launched._LONG": 1, "durations._SLICE": 2}.items():
+        for name, size in {
+            "idle._SLICE": 3,
+            "launched._SLICE": 4,
+            "launched._LONG": 1,
+            "launched._TOGETHER": 1,
+            "durations._SLICE": 2,
+        }.items():
             monkeypatch.setattr(f"nsys_digest.sections.{name}", size)
         monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", 2)
+        monkeypatch.setattr("nsys_digest.algorithms.lines._ROWS", 2)
         monkeypatch.setattr("nsys_digest.algorithms.intervals._SLICE", 2)
     for seed in range(25):
         rng = random.Random(f"account {version} {seed}")
@@ -195,6 +204,13 @@ def check_sums(digest: Digest) -> None:
         assert sum(one.gaps for one in account.histogram) == account.gap_count
     for gap in digest.idle.longest:
         assert sum(gap.causes_ns.values()) == gap.length_ns
+    for name, ranges in digest.nvtx.items():
+        assert ranges.detail is not None
+        assert (ranges.detail.self_ns or 0) <= ranges.union_ns, name
+    assert digest.launch is not None
+    for name, cost in digest.launch.by_api.items():
+        assert cost.api.count == cost.queue_delay.count == cost.latency.count > 0, name
+        assert (cost.queue_delay.p50_ns or 0) <= max(cost.latency.p50_ns or 0, 0), name
     kernel_ns = sum(device.sum_ns["kernel"] for device in digest.devices)
     assert digest.categories is not None
     assert sum(category.sum_ns for category in digest.categories.values()) == kernel_ns

@@ -7,7 +7,6 @@ import random
 import numpy as np
 import pytest
 
-from nsys_digest.algorithms import accumulators
 from nsys_digest.algorithms.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
 from nsys_digest.algorithms.intervals import Int64s
 
@@ -64,14 +63,11 @@ def test_firsts_keep_the_smallest() -> None:
 
 
 @pytest.mark.parametrize(("seal_at", "window"), [(1, 1), (7, 8), (50, 4), (1 << 17, 1 << 17)])
-def test_streaming_union_is_the_union(seal_at: int, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streaming_union_is_the_union(seal_at: int, window: int) -> None:
     """However the rows are cut into runs and windows, every nanosecond of every group is there, in order of time."""
-    monkeypatch.setattr(accumulators, "_SEAL_AT", seal_at)
-    monkeypatch.setattr(accumulators, "_WINDOW", window)
-    monkeypatch.setattr(accumulators, "_SAMPLES_PER_WINDOW", min(window, 2))
     rng = random.Random(seal_at)
     for _ in range(60):
-        union = StreamingUnion()
+        union = StreamingUnion(seal_at=seal_at, window=window, samples=min(window, 2))
         expected: set[tuple[int, int]] = set()
         for _ in range(rng.randint(0, 8)):
             size = rng.randint(1, 9)

@@ -17,7 +17,7 @@ from nsys_digest.compare.comparability import (
     unknown_facts,
 )
 from nsys_digest.compare.runs import Run, RunSet
-from nsys_digest.model.base_types import OTHER_NAMES, CategoriesFile, CountTotal, NvtxRange, Warn
+from nsys_digest.model.base_types import OTHER_NAMES, CategoriesFile, CountTotal, FailedCalls, NvtxRange, Warn
 from nsys_digest.model.section_types import SECTIONS
 from support import ROOT
 
@@ -42,6 +42,9 @@ def other(digest: Digest, code: str) -> Digest:
         "nsys-version": replace(digest, capture=replace(capture, product_version="2024.6.1")),
         "trace-options": replace(digest, capture=replace(capture, processes=processes)),
         "window-or-filters": replace(digest, capture=replace(capture, sections=("idle",))),
+        "failed-calls": replace(
+            digest, failed_calls=(FailedCalls("cudaMalloc_v3020", "cudaErrorMemoryAllocation", 2, 1),)
+        ),
         "truncated": replace(digest, warnings=(Warn("truncated-capture", "lost"),)),
     }[code]
 
@@ -109,6 +112,19 @@ def test_a_reason_that_does_not_exist(digest: Digest) -> None:
 def test_a_side_has_a_run(tmp_path: Path) -> None:
     with pytest.raises(UsageInvalid, match="at least one"):
         load_side([])
+
+
+def test_an_incomplete_capture_is_no_match_whatever_its_warnings_say(digest: Digest) -> None:
+    lost = replace(digest, capture=replace(digest.capture, incomplete=True))
+    (found,) = mismatches(side(digest), side(lost))
+    assert (found.code, found.base, found.head) == ("truncated", "complete", "capture.incomplete")
+    assert comparability(side(digest), side(lost), ["truncated"]).allowed == (found,)
+
+
+def test_failed_calls_that_no_document_tells_of_are_not_asked_for(digest: Digest) -> None:
+    silent = replace(digest, failed_calls=None)
+    assert unknown_facts(side(silent), side(silent)) == ()
+    assert [one.code for one in unknown_facts(side(silent), side(digest))] == ["failed-calls"]
 
 
 def with_options(digest: Digest, **options: Any) -> Digest:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
-import time
 from collections import defaultdict
 from pathlib import Path
+from re import _constants, _parser  # type: ignore[attr-defined]  # how Python itself reads a pattern
+from typing import Any
 
 import pytest
 
@@ -568,40 +570,44 @@ def test_little_time_of_the_fixtures_is_left_over(trace: Path) -> None:
     assert len(spent) > 2 or trace.stem in {"nogpu", "mixed"}
 
 
-LENGTH = 10_000
-TRIVIAL = re.compile("[^\0]\0")
-LIMIT = 300
-"""How many times longer than a trivial search one may take; on such names quadratic ones take thousands of times."""
+MOST_WAYS = 5_000
+"""In how many ways a pattern may match from one place of a name: what a search can cost for each letter of it."""
 
 
-def best(search: re.Pattern[str], name: str) -> float:
-    """Return the shortest of three searches."""
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        search.search(name)
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def hard_names(pattern: str) -> set[str]:
-    """Return long names that almost match: parts of the pattern, over and over."""
-    parts = {"a", "_", "<", "at::native::", *re.findall(r"[A-Za-z_:]{3,}", pattern)}
-    units = parts | {part + "_" for part in parts} | {part + "<" for part in parts}
-    return {(unit * LENGTH)[:LENGTH] for unit in units}
+def ways(tree: Any) -> float:
+    """Return in how many ways a parsed pattern can match from one place; without end where a repeat has no bound."""
+    found = 1.0
+    for kind, value in tree:
+        if kind is _constants.SUBPATTERN:
+            found *= ways(value[3])
+        elif kind is _constants.BRANCH:
+            found *= sum(map(ways, value[1]))
+        elif kind in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
+            least, most, repeated = value
+            once = ways(repeated)
+            found *= math.inf if most is _constants.MAXREPEAT else sum(once**times for times in range(least, most + 1))
+        elif kind in (_constants.ASSERT, _constants.ASSERT_NOT):
+            found *= ways(value[1])
+    return found
 
 
 @pytest.mark.parametrize("entry", SHIPPED.patterns, ids=lambda entry: entry.source)
-def test_no_pattern_takes_long_on_any_name(entry: CategoryPattern) -> None:
-    unit = best(TRIVIAL, "a" * LENGTH)
-    compiled = re.compile(entry.pattern)
-    for name in hard_names(entry.pattern):
-        assert best(compiled, name) < LIMIT * unit, (entry, name[:40])
+def test_a_search_costs_so_much_a_letter_and_no_more_however_long_the_name(entry: CategoryPattern) -> None:
+    assert ways(_parser.parse(entry.pattern)) <= MOST_WAYS
 
 
-def test_a_quadratic_pattern_would_take_long() -> None:
-    name = "a" * LENGTH
-    assert best(re.compile(r"\w+Q"), name) > LIMIT * best(TRIVIAL, name)
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"\w+Q", math.inf),  # from each letter of a long word to its end: the square of its length
+        (r"a[bc]{0,3}d", 4),
+        (r"a(?:bb|c){0,3}d", 1 + 2 + 4 + 8),
+        (r"x.{0,9}?y|z", 10 + 1),
+        (r"(?<!\w)a(?!\w*b)", math.inf),
+    ],
+)
+def test_ways_of_a_pattern(pattern: str, expected: float) -> None:
+    assert ways(_parser.parse(pattern)) == expected
 
 
 OWN = """

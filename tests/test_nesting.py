@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nsys_digest.algorithms.intervals import Int64s, Intervals, intersect, subtract, union
-from nsys_digest.algorithms.nesting import depths, innermost, nesting_order, parents
+from nsys_digest.algorithms.nesting import depths, innermost, nesting_order, parents, running_max
 
 
 def ints(*values: int) -> Int64s:
@@ -100,3 +100,13 @@ def test_intersection_and_difference_against_single_nanoseconds() -> None:
         ):
             assert ticks(got) == wanted
             assert (got.start_ns[1:] > got.end_ns[:-1]).all()
+
+
+def test_largest_so_far_in_each_run() -> None:
+    # run      0     | 1       | 2
+    # value    3 1 5 | 2 -9 2  | largest int, smallest int
+    most, least = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    values = np.array([3, 1, 5, 2, -9, 2, most, least])
+    begins = np.array([1, 0, 0, 1, 0, 0, 1, 0], bool)
+    assert running_max(values, begins).tolist() == [3, 3, 5, 2, 2, 2, most, most]
+    assert running_max(values[:0], begins[:0]).size == 0

@@ -41,6 +41,7 @@ def range_name(printed: str) -> str:
 
 
 @pytest.mark.parametrize("trace", ON_GPU, ids=named)
+@pytest.mark.slow
 def test_kernels_launched_from_ranges(trace: Path, digests: dict[Path, Digest]) -> None:
     """`nvtx_kern_sum` has a row for each range name, thread and kernel name; over the kernels its counts are ours.
 
@@ -154,8 +155,8 @@ def test_launches(trace: Path, digests: dict[Path, Digest]) -> None:
 
     Differences: it has no row for CUDA graphs traced as a whole. Traced node by node it counts each kernel of a graph
     with the whole launch call, where a graph launch is one launch here. Its Q is over kernels that began after their
-    call had returned, as `queue_delay` is. Its T ends with the kernel, or with the call where that ends later; less
-    the kernel's own time it is our latency only where each kernel began after its call.
+    call had returned; `queue_delay` has a 0 for each of the others too. Its T ends with the kernel, or with the call
+    where that ends later; less the kernel's own time it is our latency only where each kernel began after its call.
     """
     launch = digests[trace].launch
     assert launch is not None
@@ -173,8 +174,7 @@ def test_launches(trace: Path, digests: dict[Path, Digest]) -> None:
         count = sum(int(row["Count"]) for row in rows)
         queued = [row for row in rows if int(row["QCount"])]
         queue_count = sum(int(row["QCount"]) for row in queued)
-        assert cost.api.count == cost.latency.count == count
-        assert cost.queue_delay.count == queue_count
+        assert cost.api.count == cost.latency.count == cost.queue_delay.count == count
         assert cost.started_before_return_count == count - queue_count
         assert cost.api.total_ns == pytest.approx(total(rows, "A", "Count"), abs=ROUNDED * count)
         assert cost.queue_delay.total_ns == pytest.approx(total(queued, "Q", "QCount"), abs=ROUNDED * queue_count)
@@ -183,7 +183,8 @@ def test_launches(trace: Path, digests: dict[Path, Digest]) -> None:
         if not cost.started_before_return_count:
             assert cost.latency.total_ns == pytest.approx(latency, abs=2 * ROUNDED * count)
         for tails, letter, some in ((cost.api, "A", rows), (cost.queue_delay, "Q", queued)):
-            assert tails.min_ns == min(round(float(row[f"{letter}Min (ns)"])) for row in some)
+            if letter == "A" or not cost.started_before_return_count:
+                assert tails.min_ns == min(round(float(row[f"{letter}Min (ns)"])) for row in some)
             assert tails.max_ns == max(round(float(row[f"{letter}Max (ns)"])) for row in some)
 
 

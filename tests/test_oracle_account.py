@@ -83,7 +83,7 @@ def test_a_gap_is_cut_along_the_launching_thread(tmp_path: Path) -> None:
             "before": "b",
             "after": "c",
             "causes": {"queued": 100},
-            "nvtx": ["outer"],
+            "nvtx": [],
         },
     ]
     (device,) = idle["devices"]
@@ -282,13 +282,13 @@ def test_a_device_that_never_paused_has_no_gap(tmp_path: Path) -> None:
     assert device["causes"] == {cause: {"sum_ns": 0, "gaps": 0, "longest_ns": 0} for cause in CAUSES}
 
 
-def test_ranges_open_at_the_launch_from_outer_to_inner(tmp_path: Path) -> None:
-    """Half-open: one that ends where the call starts is out, one that starts there is in; one still open is in."""
+def test_ranges_that_cover_most_of_a_gap_from_outer_to_inner(tmp_path: Path) -> None:
+    """The gap is 10 to 100: `whole` is still open, `same start` covers 60 of 90, the others less than half."""
     trace = TraceBuilder().kernel(0, 10, correlation=None).api(LAUNCH, 50, 60).kernel(100, 110)
     trace.range("whole", 0, None).range("starts", 50, 55).range("ended", 40, 50).range("empty", 50, 50)
     trace.range("imported", 45, 52, kind="nvtxt_pushpop").range("same start", 0, 70)
     idle = account(trace, tmp_path)["idle"]
-    assert idle["gaps"][0]["nvtx"] == ["whole", "same start", "imported", "starts"]
+    assert idle["gaps"][0]["nvtx"] == ["whole", "same start"]
     assert idle["devices"][0]["host_by_nvtx"] == {"same start": 30, "ended": 5, "imported": 5}
 
 
@@ -316,10 +316,15 @@ def test_launch_costs(tmp_path: Path) -> None:
 
     launch = account(trace, tmp_path)["launch"]
 
-    runtime = {"api": [10, 50], "queue_delay": [20], "latency": [20, 30], "started_before_return_count": 1}
+    runtime = {"api": [10, 50], "queue_delay": [0, 20], "latency": [20, 30], "started_before_return_count": 1}
     driver = {"api": [10], "queue_delay": [0], "latency": [10], "started_before_return_count": 0}
     graph = {"api": [40], "queue_delay": [10], "latency": [50], "started_before_return_count": 0}
-    kernels = {"api": [10, 10, 50], "queue_delay": [0, 20], "latency": [10, 20, 30], "started_before_return_count": 1}
+    kernels = {
+        "api": [10, 10, 50],
+        "queue_delay": [0, 0, 20],
+        "latency": [10, 20, 30],
+        "started_before_return_count": 1,
+    }
     assert launch["by_api"] == {
         LAUNCH: runtime,
         "cuLaunchKernelEx": driver,
@@ -358,24 +363,24 @@ def test_memory(tmp_path: Path) -> None:
 
 
 def test_self_time_of_nested_ranges(tmp_path: Path) -> None:
-    """Only direct children of the same thread and domain are taken off.
+    """A range is innermost where none inside it on the same thread and in the same domain is open.
 
     a      ------------------------------------------     0 to 100     100 - 30 - 20 = 50
     b          ---------------       -------             10 to 40, 60 to 80     30 - 10 + 20 = 40
     c              ------                                 20 to 30     10
-    d in another domain, and on another thread, and as a start/end range: all of 0 to 100
+    d in another domain, and on another thread at once, and as a start/end range: all of 0 to 100
     """
     trace = TraceBuilder().range("a", 0, 100).range("b", 10, 40).range("c", 20, 30).range("b", 60, 80)
     trace.range("c", 90, 90).range("d", 0, 100, domain=4).range("d", 0, 100, thread=2)
     trace.range("d", 50, 70, kind="startend").range("e", 0, 5, kind="startend")
-    # It ends after its parent: only what lies in the parent is taken off.
+    # It ends after the one that it began in.
     trace.range("f", 200, 250).range("g", 240, 260)
     nvtx = account(trace, tmp_path)["nvtx"]
     assert {name: ranges["self_ns"] for name, ranges in nvtx.items()} == {
         "a": 50,
         "b": 40,
         "c": 10,
-        "d": 200,
+        "d": 100,
         "e": None,
         "f": 40,
         "g": 20,
@@ -389,7 +394,7 @@ def test_open_ranges_are_counted_and_closed_with_the_trace(tmp_path: Path) -> No
     trace = TraceBuilder().range("a", 0, None).range("a", 10, 20).range("a", 30, None, thread=2).kernel(40, 90)
     ranges = account(trace, tmp_path)["nvtx"]["a"]
     assert (ranges["open_count"], ranges["threads"], ranges["lengths"]) == (2, 2, [10, 60, 90])
-    assert ranges["self_ns"] == (90 - 10) + 10 + 60
+    assert ranges["self_ns"] == 90
 
 
 def test_what_ranges_launched(tmp_path: Path) -> None:
@@ -534,8 +539,8 @@ def check_sums(found: dict[str, Any], path: Path) -> None:
             assert cause["longest_ns"] <= cause["sum_ns"] <= cause["longest_ns"] * max(cause["gaps"], 1)
     by_api = found["launch"]["by_api"]
     for launches in by_api.values():
-        assert len(launches["api"]) == len(launches["latency"])
-        assert len(launches["queue_delay"]) + launches["started_before_return_count"] == len(launches["api"])
+        assert len(launches["api"]) == len(launches["latency"]) == len(launches["queue_delay"])
+        assert launches["started_before_return_count"] <= launches["queue_delay"].count(0)
     groups = {name: len(launches["api"]) for name, launches in by_api.items()}
     assert groups.pop("kernels", 0) + groups.pop("graphs", 0) == sum(groups.values())
     for ranges in found["nvtx"].values():
@@ -548,6 +553,7 @@ def check_sums(found: dict[str, Any], path: Path) -> None:
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
+@pytest.mark.slow
 def test_sums_of_real_traces(trace: Path) -> None:
     """No gap of these traces is unattributed, and no kernel is unmatched: their launches were all recorded."""
     found = expected_account(trace)

@@ -26,6 +26,7 @@ def needs_torch() -> Any:
     return pytest.importorskip("torch")
 
 
+@pytest.mark.workloads
 def test_the_account_on_the_cpu() -> None:
     needs_torch()
     ran = spawn(
@@ -58,6 +59,7 @@ def test_the_account_on_the_cpu() -> None:
     assert [each["pattern"] for each in account["skipped"]] == ["peers", "sets", "managed", "graphs", "not registered"]
 
 
+@pytest.mark.workloads
 def test_the_lines_on_the_cpu() -> None:
     needs_torch()
     ran = spawn("workload", "patterns", "--device", "cpu", "--rounds", "1", "--processes", "0", "--threads", "0")
@@ -68,6 +70,7 @@ def test_the_lines_on_the_cpu() -> None:
     assert lines[-1] == "total processes=1 kernels=0 overlapping_kernels=0 managed_bytes=0 open_ranges=2"
 
 
+@pytest.mark.workloads
 def test_no_gpu_is_one_line() -> None:
     if needs_torch().cuda.is_available():
         pytest.skip("there is a GPU")
@@ -75,6 +78,7 @@ def test_no_gpu_is_one_line() -> None:
 
 
 @pytest.mark.parametrize("name", ["torch", "nvtx"])
+@pytest.mark.workloads
 def test_a_missing_package_is_one_line(name: str) -> None:
     needs_torch()
     script = f"import sys; sys.modules[{name!r}] = None\nfrom nsys_digest.cli import main\nsys.exit(main(sys.argv[1:]))"

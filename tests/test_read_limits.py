@@ -169,6 +169,29 @@ def test_a_newer_minor_version_is_read(tmp_path: Path) -> None:
     path = stored(tmp_path, "again.json", newer)
     for words in (("check", path, "-b", path), ("diff", path, path), ("check", "--init", path)):
         assert call(*words, "-o", tmp_path / "out").status == 0, words
+    assert call("baseline", "save", "newer", path, "--store", tmp_path / "store").status == 0
+    shown = call("baseline", "show", "@newer", "--store", tmp_path / "store", "-f", "text")
+    assert "moonlight: of a newer version of the digest" in shown.out
+
+
+@pytest.mark.parametrize("busy", [1e290, -1e290])
+def test_times_that_no_trace_has_are_drawn_within_the_line(busy: float, tmp_path: Path) -> None:
+    path = stored(tmp_path, "odd.json", placed(document("serve"), {("gpu_busy_union_s",): busy}))
+    assert call("baseline", "save", "odd", path, "--store", tmp_path / "store").status == 0
+    shown = call("baseline", "show", "@odd", "--store", tmp_path / "store", "-f", "text")
+    assert shown.status == 0
+    assert all(line.count("█") <= 120 for line in shown.out.splitlines())
+
+
+def test_a_range_without_a_name_is_in_no_policy(tmp_path: Path) -> None:
+    """A policy requires ranges by name, and nothing is no name."""
+    ranges = document("serve")["nvtx"]
+    longest = dict(next(iter(ranges.values())), union_s=1e6)
+    policy = tmp_path / "p.toml"
+    path = stored(tmp_path, "named.json", placed(document("serve"), {("nvtx", ""): longest}))
+    assert call("check", "--init", path, "-o", policy).status == 0
+    assert call("check", path, "-b", path, "-p", policy).status == 0
+    assert "nvtx = ''" not in policy.read_text()
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

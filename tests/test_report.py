@@ -179,3 +179,16 @@ def test_the_list_of_commands_is_whole_at_80_columns(group: tuple[str, ...], mon
     listed = call(*group, "--help").out.partition("Commands:")[2]
     assert listed
     assert "..." not in listed
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_both_sides_of_a_gap_are_told_however_long_their_names(format: str, tmp_path: Path) -> None:
+    before, after = (f"{side}_{'x' * 300}_{end}" for side, end in (("left", "1"), ("right", "2")))
+    drawn = TraceBuilder().kernel(0, 10, name=before).kernel(50, 60, name=after, correlation=2)
+    drawn.api("cudaLaunchKernel", 40, 45, correlation=2).range("outer_" + "y" * 300, 5, 55).range("z" * 300, 6, 54)
+    path = drawn.write(tmp_path / "trace.sqlite")
+    out = call("summarize", "-q", "-f", format, path).out.replace("\\", "")
+    gaps = out[out.index("Longest gaps") :].partition("Launches")[0]
+    shown = re.sub(r"\s+", "", gaps)
+    assert re.search(r"left_x+…?x+_1→right_x+…?x+_2", shown)
+    assert re.search(r"outer_y+…?y+/z+…?z+", shown)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
-from nsys_digest import Digest, MissingData, UsageInvalid, classify, json_schema, summarize
+from nsys_digest import Digest, UsageInvalid, classify, json_schema, summarize
 from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.digest import ADDED
 from nsys_digest.model.section_types import (
@@ -28,11 +28,9 @@ from nsys_digest.model.section_types import (
     Gap,
     KindTotal,
     LaunchCost,
-    RatioPercentiles,
     Sets,
-    Step,
 )
-from nsys_digest.sections.durations import tails
+from nsys_digest.sections.durations import durations
 from support import READERS, call, the_line
 from test_fixtures import SHARED, TRACES, named
 
@@ -123,10 +121,10 @@ def test_work_that_begins_before_its_call_returns_has_no_queue_delay(tmp_path: P
         trace.kernel(start, start + 10, graph_node=start)
     launch = digest_of(trace, tmp_path).launch
     assert launch is not None
-    assert launch.graphs == LaunchCost(lengths(50), lengths(), lengths(40), 1)
+    assert launch.graphs == LaunchCost(lengths(50), lengths(0), lengths(40), 1)
 
 
-# steps
+# steps; see test_steps.py
 
 # range   aaaaaaaaaabbbbbbbbbb          cccccc  a, b, c: three times "step"
 # calls   L    L    LL      SS          L       L launches, S waits
@@ -155,71 +153,6 @@ def three_steps(domain: bool = False) -> TraceBuilder:
         .api("cudaLaunchKernel_v7000", 302, 304, correlation=6)
         .kernel(310, 340, correlation=6)
     )
-
-
-def test_steps(tmp_path: Path) -> None:
-    steps = digest_of(three_steps(), tmp_path, steps="step").steps
-    assert steps is not None
-    assert (steps.name, steps.count) == ("step", 3)
-    # before the first and after the last GPU work is idle time of a step, but of no gap, so that it has no cause
-    assert steps.first == Step(0, 100, 60, 40, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 20})
-    # the gap of 90 to 120 is cut at 100: only its later part is the second step's
-    second = Step(100, 100, 60, 40, 30, 0.6, {"queued": 8, "launch_call": 4, "sync": 15, "host": 13})
-    third = Step(300, 60, 30, 30, 0, 0.5, {"queued": 6, "launch_call": 2, "host": 2})
-    assert steps.slowest == (second, third)
-    # the first warms up, and is in none of these
-    assert steps.wall == lengths(100, 60)
-    assert steps.idle == lengths(40, 30)
-    assert steps.exposed_communication == lengths(30, 0)
-    assert steps.busy_ratio == RatioPercentiles(p50=0.5, min=0.5)
-
-
-def test_the_slowest_steps_are_five_and_never_the_first(tmp_path: Path) -> None:
-    trace = TraceBuilder().kernel(0, 1000)
-    for number, wall in enumerate((90, 10, 20, 20, 30, 40, 50)):
-        trace.range("step", 100 * number, 100 * number + wall)
-    steps = digest_of(trace, tmp_path, steps="step").steps
-    assert steps is not None
-    assert steps.first is not None
-    assert steps.first.wall_ns == 90
-    assert [(step.wall_ns, step.start_ns) for step in steps.slowest] == [
-        (50, 600),
-        (40, 500),
-        (30, 400),
-        (20, 200),
-        (20, 300),
-    ]
-
-
-def test_a_single_step_has_no_steady_state(tmp_path: Path) -> None:
-    steps = digest_of(TraceBuilder().kernel(0, 10).range("step", 0, 20), tmp_path, steps="step").steps
-    assert steps is not None
-    assert steps.first is not None
-    assert steps.slowest == ()
-    assert steps.wall == steps.idle == steps.exposed_communication == lengths()
-    assert steps.busy_ratio == RatioPercentiles(None, None)
-
-
-def test_steps_need_no_other_section(tmp_path: Path) -> None:
-    alone = digest_of(three_steps(), tmp_path, steps="step", sections=[])
-    assert alone.steps == digest_of(three_steps(), tmp_path, steps="step").steps
-    assert alone.idle is None
-
-
-def test_a_step_in_a_domain_has_its_whole_name(tmp_path: Path) -> None:
-    digest = digest_of(three_steps(domain=True), tmp_path, steps="engine:step")
-    assert digest.steps is not None
-    assert digest.steps.count == 3
-    with pytest.raises(MissingData, match="names that contain it: engine:step"):
-        summarize(tmp_path / "trace.sqlite", steps="step")
-
-
-def test_a_step_that_is_not_there_is_missing_data(tmp_path: Path) -> None:
-    path = three_steps().write(tmp_path / "trace.sqlite")
-    line = the_line(call("summarize", "--steps", "STEP", path), 4, "missing-data")
-    assert line.startswith("no NVTX range is named 'STEP'; names that contain it: step;")
-    bare = TraceBuilder().kernel(0, 10).write(tmp_path / "bare.sqlite")
-    assert "no range at all" in the_line(call("summarize", "--steps", "step", bare), 4, "missing-data")
 
 
 # communication
@@ -261,14 +194,6 @@ def test_communication(tmp_path: Path) -> None:
 def test_a_device_without_collectives_has_zeros_and_one_without_kernels_no_row(tmp_path: Path) -> None:
     trace = TraceBuilder().gpu(0, "NVIDIA H100").gpu(1, "NVIDIA H100").kernel(0, 10).memcpy(0, 10, device=1)
     assert digest_of(trace, tmp_path).communication == (Communication(0, 0, 0, 0, {}),)
-
-
-def test_exposed_communication_of_a_step_is_over_all_devices(tmp_path: Path) -> None:
-    """Device 0 is bare from 100 to 150 and from 210 to 260, device 1 from 0 to 100: 200 in all."""
-    trace = communicating().range("step", 0, 1).range("step", 1, 300)
-    steps = digest_of(trace, tmp_path, steps="step").steps
-    assert steps is not None
-    assert steps.exposed_communication == lengths(199)
 
 
 # categories
@@ -443,6 +368,25 @@ def test_a_step_of_padded_zero_has_no_padding_ratio(tmp_path: Path) -> None:
     assert [(step.padded, step.actual, step.padding_ratio) for step in steps] == [(None, 0, None), (0, 0, None)]
 
 
+def test_modes_beyond_the_limit_are_one_row(tmp_path: Path) -> None:
+    """Of 700 modes, the first 100 of two steps: 500 are kept, each with its size; 200 of one step each are one row."""
+    trace = TraceBuilder().kernel(0, 10)
+    for number in (*range(700), *range(100)):
+        trace.mark(f"CG_DISPATCH:actual=3:mode=m{number:03}:padded=4", 100)
+    digest = digest_of(trace, tmp_path)
+    assert digest.dispatch_steps is not None
+    whole = [step for step in digest.dispatch_steps if step.padded is None]
+    assert [step.mode for step in whole] == ["(other)", *(f"m{number:03}" for number in range(500))]
+    assert [step.steps for step in whole] == [200, *[2] * 100, *[1] * 400]
+    assert (whole[0].actual, whole[0].padding_ratio) == (600, 0.25)
+    assert [step.mode for step in digest.dispatch_steps if step.padded == 4] == [step.mode for step in whole[1:]]
+    (said,) = [warn.message for warn in digest.warnings if warn.code == "dispatch-capped"]
+    assert said.startswith("399 rows of dispatch steps left out")
+    disagree = [warn.message for warn in digest.warnings if warn.code == "dispatch-disagrees"]
+    assert len(disagree) == 21
+    assert disagree[-1].startswith("480 further modes")
+
+
 def test_another_prefix_and_commas(tmp_path: Path) -> None:
     trace = TraceBuilder().mark("STEP, mode = PIECEWISE, padded=16, actual=12, lora=-1", 0).mark("CG_DISPATCH", 5)
     steps = digest_of(trace, tmp_path, dispatch_prefix="STEP").dispatch_steps
@@ -593,7 +537,7 @@ def test_patterns_know_every_kernel_of_the_fixtures(trace: Path, whole: dict[Pat
     ],
 )
 def test_percentiles_are_nearest_rank(values: Iterable[int], expected: tuple[int | None, ...]) -> None:
-    found = tails(np.array(list(values), np.int64))
+    found = durations(np.array(list(values), np.int64))
     assert (found.min_ns, found.p50_ns, found.p95_ns, found.p99_ns, found.max_ns) == expected
     assert (found.count, found.total_ns) == (len(list(values)), sum(values))
 
@@ -670,7 +614,7 @@ def test_without_gpu_activity_busy_and_idle_are_unknown_and_not_zero(tmp_path: P
     assert digest.steps.wall.total_ns == 30
     assert (digest.steps.idle, digest.steps.exposed_communication) == (None, None)
     assert (digest.steps.busy_ratio.p50, digest.steps.busy_ratio.min) == (None, None)
-    for step in (digest.steps.first, *digest.steps.slowest):
+    for step in (*digest.steps.warmup, *digest.steps.slowest):
         assert step is not None
         assert (step.gpu_busy_ns, step.gpu_idle_ns, step.busy_ratio) == (None, None, None)
     detail = digest.nvtx["step"].detail
@@ -802,6 +746,7 @@ def test_every_call_of_the_fixtures_has_its_class(trace: Path, whole: dict[Path,
 
 
 @pytest.mark.skipif(not SHARED, reason="the collection of published traces is not beside this checkout")
+@pytest.mark.slow
 def test_every_call_of_published_traces_has_its_class() -> None:
     expected = class_by_name(CALLS_OF_FIXTURES, CALLS_OF_PUBLISHED_TRACES)
     names = {name for trace in SHARED for name in summarize(trace, sections=[]).api}

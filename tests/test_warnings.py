@@ -24,6 +24,13 @@ def graph_launch(trace: TraceBuilder, process: int = 1) -> TraceBuilder:
     return trace.api("cudaGraphLaunch_v10000", 10, 12, correlation=2, process=process)
 
 
+def many_sizes() -> TraceBuilder:
+    trace = launched()
+    for number in range(1_000):
+        trace.mark(f"CG_DISPATCH:actual=1:mode=NONE:padded={number}", 100 + number)
+    return trace
+
+
 def two_processes() -> TraceBuilder:
     """Draw a launch and its kernel in each of two processes, both on device 0."""
     return (
@@ -41,12 +48,16 @@ DESERVED = {
         .diagnostic("Not all CUDA events might have been collected.")
     ),
     "graph-work-missing": graph_launch(launched()),
+    "gpu-rows-missing": launched().api("cudaLaunchKernel_v7000", -9, -5, correlation=2),
+    "impossible-times": launched().session(100).kernel(3_000_000_000, 3_000_000_001),
+    "failed-calls": launched().api("cudaMalloc_v3020", 10, 12, returnValue=2),
     "no-gpu-activity": TraceBuilder().api("cudaMalloc_v3020", 0, 5),
     "process-without-gpu": launched().api("cuLaunchKernelEx", 0, 5, process=2, correlation=9),
     "open-ranges": launched().range("r", 1, None),
     "skipped-intervals": launched().kernel(20, 20),
     "unattributed-kernels": launched().kernel(20, 30, correlation=99),
     "graph-kernels-unseen": graph_launch(launched()).graph(13, 20, correlation=2),
+    "dispatch-capped": many_sizes(),
     "dispatch-disagrees": (
         launched()
         .mark("CG_DISPATCH:actual=1:mode=FULL:padded=8", -5)

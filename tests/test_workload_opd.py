@@ -24,6 +24,7 @@ from nsys_digest.workloads.phases.records import PhaseLog
 from support import Ran, call, spawn, the_line
 from test_record import install
 
+pytestmark = pytest.mark.workloads
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("safetensors")

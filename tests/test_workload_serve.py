@@ -17,6 +17,7 @@ from builder import TraceBuilder
 from nsys_digest.workloads.errors import WorkloadFailed
 from support import ROOT, call, spawn, the_line
 
+pytestmark = pytest.mark.workloads
 torch = pytest.importorskip("torch")
 pytest.importorskip("nvtx")
 

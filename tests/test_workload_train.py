@@ -19,6 +19,7 @@ from nsys_digest.errors import UsageInvalid
 from nsys_digest.workloads.errors import WorkloadFailed
 from support import call, command, environment, the_line
 
+pytestmark = pytest.mark.workloads
 torch = pytest.importorskip("torch")
 pytest.importorskip("nvtx")
 

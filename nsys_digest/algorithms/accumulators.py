@@ -12,9 +12,7 @@ import numpy.typing as npt
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s, grouped_union
 
 _LOOKUP_LIMIT = 1 << 20
-_SEAL_AT = 1 << 17
 _WINDOW = 1 << 17
-_SAMPLES_PER_WINDOW = 128
 _UINT32_MAX = 2**32 - 1
 _INT64_MAX = np.iinfo(np.int64).max
 
@@ -251,8 +249,13 @@ class StreamingUnion:
     double.
     """
 
-    def __init__(self) -> None:
-        """Start without an interval."""
+    def __init__(self, *, seal_at: int = _WINDOW, window: int = _WINDOW, samples: int = 128) -> None:
+        """Start without an interval.
+
+        Intervals are merged into a run when ``seal_at`` are pending. A window has about ``window`` of them, and its
+        edges are found by looking at ``samples`` of them, ``window`` at most.
+        """
+        self._seal_at, self._step, self._samples = seal_at, max(1, window // samples), samples
         self._pending: list[tuple[Int64s, Int64s, Int64s]] = []
         self._pending_count = 0
         self._runs: list[_Run] = []
@@ -261,7 +264,7 @@ class StreamingUnion:
         """Take intervals with their groups, arrays of shape (n,), which are copied."""
         self._pending.append((start_ns.copy(), end_ns.copy(), group.copy()))
         self._pending_count += start_ns.size
-        if self._pending_count >= _SEAL_AT:
+        if self._pending_count >= self._seal_at:
             self._seal()
 
     def _seal(self) -> None:
@@ -289,12 +292,11 @@ class StreamingUnion:
             yield GroupedIntervals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _window_edges(self) -> list[int]:
-        """Return times that cut the runs into windows of about ``_WINDOW`` intervals."""
+        """Return times that cut the runs into windows."""
         if not self._runs:
             return []
-        step = max(1, _WINDOW // _SAMPLES_PER_WINDOW)
-        starts = np.sort(np.concatenate([run.start_ns[::step] for run in self._runs]))
-        inner = np.unique(starts[_SAMPLES_PER_WINDOW::_SAMPLES_PER_WINDOW]).tolist()
+        starts = np.sort(np.concatenate([run.start_ns[:: self._step] for run in self._runs]))
+        inner = np.unique(starts[self._samples :: self._samples]).tolist()
         first, last = min(run.first_ns for run in self._runs), max(run.last_ns for run in self._runs)
         return [first, *(edge for edge in inner if first < edge < last), last]
 

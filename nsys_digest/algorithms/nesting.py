@@ -5,12 +5,11 @@ Of several open intervals the innermost decides: the one that began last, and of
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s
 
@@ -42,13 +41,17 @@ def depths(start_ns: Int64s, end_ns: Int64s) -> Int64s:
 
 
 def parents(depth: Int64s) -> Int64s:
-    """Return the index of the interval directly around each, -1 for none; intervals in nesting order."""
+    """Return the index of the interval directly around each, -1 for none; intervals in nesting order.
+
+    It is the last one before it of the depth above: found for all at once among keys of (depth, index), however deep.
+    """
+    index = np.arange(depth.size)
+    keys = depth * np.int64(depth.size) + index
+    by_level = np.sort(keys)
+    inner = np.flatnonzero(depth > 0)
     parent = np.full(depth.size, -1, np.int64)
-    above = np.flatnonzero(depth == 0)
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        here = np.flatnonzero(depth == level)
-        parent[here] = above[np.searchsorted(above, here) - 1]
-        above = here
+    above = np.searchsorted(by_level, keys[inner] - depth.size) - 1
+    parent[inner] = by_level[above] % max(depth.size, 1)
     return parent
 
 
@@ -62,6 +65,18 @@ def innermost(start_ns: Int64s, end_ns: Int64s) -> Segments:
         found = _innermost_of_part(start_ns[part], end_ns[part])
         pieces.append(found._replace(owner=part[found.owner]))
     return Segments(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
+
+
+def running_max(values: Int64s, begins: npt.NDArray[np.bool_]) -> Int64s:
+    """Return the largest value so far in each run of rows; a run starts where ``begins`` is true, as at row 0."""
+    if not values.size:
+        return values
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(values.size, np.int64)
+    rank[order] = np.arange(values.size)
+    run = np.cumsum(begins) * values.size  # ranks in place of values: no sum of those can overflow
+    largest: Int64s = values[order[np.maximum.accumulate(run + rank) - run]]
+    return largest
 
 
 def _closed_parts(start_ns: Int64s, end_ns: Int64s, order: Int64s) -> Iterator[Int64s]:
@@ -82,40 +97,62 @@ def _closed_parts(start_ns: Int64s, end_ns: Int64s, order: Int64s) -> Iterator[I
 
 def _innermost_of_part(start_ns: Int64s, end_ns: Int64s) -> Segments:
     """Do the same for intervals in nesting order."""
-    depth = depths(start_ns, end_ns)
-    parent = parents(depth)
-    inner = np.flatnonzero(parent >= 0)
-    if (end_ns[inner] > end_ns[parent[inner]]).any():
-        return _innermost_of_crossing(start_ns, end_ns)
+    ended, around = _decides_after(start_ns, end_ns)
     # An interval decides from its start to the next start, or to its end when nothing begins in it ...
-    following = np.append(start_ns[1:], np.iinfo(np.int64).max)
-    first = Segments(start_ns, np.minimum(end_ns, following), np.arange(start_ns.size))
-    # ... and where an inner one ends, the one around it decides again, until the next start or its own end.
-    after = end_ns[inner]
-    position = np.searchsorted(start_ns, after, side="left")
-    next_start = np.append(start_ns, np.iinfo(np.int64).max)[position]
-    again = Segments(after, np.minimum(end_ns[parent[inner]], next_start), parent[inner])
+    following = np.append(start_ns, np.iinfo(np.int64).max)
+    first = Segments(start_ns, np.minimum(end_ns, following[1:]), np.arange(start_ns.size))
+    # ... and where one ends that decided, the one behind it decides again, until the next start or its own end.
+    after = end_ns[ended]
+    next_start = following[np.searchsorted(start_ns, after, side="left")]
+    again = Segments(after, np.minimum(end_ns[around], next_start), around)
     starts, ends, owners = (np.concatenate(columns) for columns in zip(first, again, strict=True))
     real = np.flatnonzero(ends > starts)
     real = real[np.argsort(starts[real], kind="stable")]
     return Segments(starts[real], ends[real], owners[real])
 
 
-def _innermost_of_crossing(start_ns: Int64s, end_ns: Int64s) -> Segments:
-    """Do the same for intervals that cross, one event at a time; nothing that nsys records on a thread does."""
-    events = sorted({*start_ns.tolist(), *end_ns.tolist()})
-    intervals = list(zip(start_ns.tolist(), end_ns.tolist(), range(0, -start_ns.size, -1), strict=True))
-    opened: list[tuple[int, int, int]] = []
-    found: list[tuple[int, int, int]] = []
-    position = 0
-    for low, high in pairwise(events):
-        while position < len(intervals) and intervals[position][0] <= low:
-            start, end, minus_index = intervals[position]
-            heapq.heappush(opened, (-start, end, minus_index))
-            position += 1
-        while opened and opened[0][1] <= low:
-            heapq.heappop(opened)
-        if opened:
-            found.append((low, high, -opened[0][2]))
-    columns = np.array(found, np.int64).reshape(-1, 3)
-    return Segments(columns[:, 0], columns[:, 1], columns[:, 2])
+def _decides_after(start_ns: Int64s, end_ns: Int64s) -> tuple[Int64s, Int64s]:
+    """Return intervals that decide until they end, and for each the one that decides from there on.
+
+    Where intervals nest these are the inner ones and what is directly around each. Where they cross, as ranges of
+    two domains on one thread may, an interval hands over to the last one before it that ends no earlier, unless one
+    that began later is still open.
+    """
+    parent = parents(depths(start_ns, end_ns))
+    inner = np.flatnonzero(parent >= 0)
+    if (end_ns[inner] <= end_ns[parent[inner]]).all():
+        return inner, parent[inner]
+    around = _last_reaching(end_ns, end_ns)
+    # the first one after it that ends later: the same search backwards
+    later = end_ns.size - 1 - _last_reaching(end_ns[::-1], end_ns[::-1] + 1)
+    begun = np.searchsorted(start_ns, end_ns, side="right")
+    chosen = np.flatnonzero((around >= 0) & (later[::-1] >= begun))
+    return chosen, around[chosen]
+
+
+def _last_reaching(values: Int64s, least: Int64s) -> Int64s:
+    """Return for each position the last one before it whose value is at least ``least`` of the position, else -1.
+
+    A tree of maxima over stretches of two, four, eight … values is climbed for all positions at once, and descended.
+    """
+    levels = [values]
+    while levels[-1].size > 1:
+        below = levels[-1]
+        below = np.append(below, np.iinfo(np.int64).min) if below.size % 2 else below
+        levels.append(np.maximum(below[::2], below[1::2]))
+    found = np.full(values.size, -1, np.int64)
+    searching, node = np.arange(values.size), np.arange(values.size)
+    for level, maxima in enumerate(levels):
+        left = np.maximum(node - 1, 0)
+        hit = (node % 2 == 1) & (maxima[left] >= least[searching])
+        found[searching[hit]] = _descended(levels[:level], left[hit], least[searching[hit]])
+        searching, node = searching[~hit], node[~hit] // 2
+    return found
+
+
+def _descended(levels: list[Int64s], node: Int64s, least: Int64s) -> Int64s:
+    """Return the last position below each node of the level above ``levels`` with a value of at least ``least``."""
+    for maxima in reversed(levels):
+        right = np.minimum(2 * node + 1, maxima.size - 1)
+        node = np.where((maxima[right] >= least) & (right > 2 * node), right, 2 * node)
+    return node

@@ -111,6 +111,12 @@ def _steps(digest: Digest) -> str | None:
     return None if capture.max_nvtx_names is None else repr(capture.steps) if capture.steps else _NONE
 
 
+def _failed_calls(digest: Digest) -> str | None:
+    if digest.failed_calls is None:
+        return None
+    return ", ".join(sorted(f"{one.name} {one.error or one.value}" for one in digest.failed_calls)) or _NONE
+
+
 _OPTIONS: Final = "window-or-filters"
 FACTS: Final = (
     Fact("gpu-model", "GPU model", _gpu_model),
@@ -124,5 +130,6 @@ FACTS: Final = (
     Fact(_OPTIONS, "range names kept apart", _kept_names),
     Fact(_OPTIONS, "kernel categories", _categories),
     Fact(_OPTIONS, "range that is a step", _steps),
+    Fact("failed-calls", "CUDA API calls that returned an error", _failed_calls, _apart),
 )
 """Every fact, in the order in which differences are told."""

@@ -32,6 +32,7 @@ class Listed:
     ``adds_up`` says that this figure of all rows means something, ``count`` is how many instances it adds up. ``only``
     are the figures of a table that shows the rows of another one in another order; all where it names none. ``beside``
     is a part that is one more row, with the name of that row. Names are matched as those of table ``names_of``.
+    ``capped`` is the warning that says that rows are left out.
     """
 
     at: str
@@ -41,6 +42,7 @@ class Listed:
     only: tuple[str, ...] = ()
     beside: tuple[str, str] | None = None
     names_of: str | None = None
+    capped: str = ""
 
 
 LISTED: Final[Mapping[str, Listed]] = {
@@ -49,19 +51,24 @@ LISTED: Final[Mapping[str, Listed]] = {
     "idle_host": Listed("idle.devices.*.host_by_nvtx.*", "sum_ns", adds_up=True),
     "launch": Listed("launch.by_api.*", "latency.total_ns", names_of="api"),
     "api": Listed("api.*", "total_ns", adds_up=True, count="count"),
-    "nvtx": Listed("nvtx.*", "union_ns"),
+    "nvtx": Listed("nvtx.*", "union_ns", capped="names-capped"),
     "kernels": Listed("top_kernels.*", "total_ns", adds_up=True, count="count"),
     "categories": Listed("categories.*", "sum_ns", adds_up=True, count="count"),
     "memory": Listed("memory.copies.*", "sum_ns", adds_up=True, count="count", beside=("set", "memory.sets")),
     "communication": Listed("communication.*", "exposed_ns"),
     "communication_kinds": Listed("communication.*.by_kind.*", "sum_ns", adds_up=True, count="count"),
     "dispatch": Listed("dispatch.*", "count"),
-    "dispatch_steps": Listed("dispatch_steps.*", "wall.total_ns", count="wall.count"),
+    "dispatch_steps": Listed("dispatch_steps.*", "wall.total_ns", count="wall.count", capped="dispatch-capped"),
     "steps": Listed("steps", "wall.total_ns", count="wall.count"),
     "api_durations": Listed("api_durations.*", "p95_ns", names_of="api"),
     "kernel_durations": Listed("kernel_durations.*", "p95_ns", names_of="kernels"),
-    "nvtx_durations": Listed("nvtx.*", "p95_ns", only=_LENGTHS),
-    "dispatch_durations": Listed("dispatch_steps.*", "wall.p95_ns", only=tuple(f"wall.{name}" for name in _LENGTHS)),
+    "nvtx_durations": Listed("nvtx.*", "p95_ns", only=_LENGTHS, capped="names-capped"),
+    "dispatch_durations": Listed(
+        "dispatch_steps.*",
+        "wall.p95_ns",
+        only=tuple(f"wall.{name}" for name in _LENGTHS),
+        capped="dispatch-capped",
+    ),
 }
 """The tables, in the order of the document."""
 TABLES: Final = tuple(LISTED)
@@ -179,8 +186,8 @@ def _numbered(names: Iterable[str]) -> Labels:
 
 
 def _complete(name: str, base: Digest, head: Digest) -> bool:
-    if name in ("nvtx", "nvtx_durations"):
-        return not any(warn.code == "names-capped" for digest in (base, head) for warn in digest.warnings)
+    if capped := LISTED[name].capped:
+        return not any(warn.code == capped for digest in (base, head) for warn in digest.warnings)
     if name == "kernels":
         return all(
             digest.kernel_durations is not None

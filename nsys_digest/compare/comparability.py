@@ -19,13 +19,14 @@ MISMATCH_CODES: Final[Mapping[str, str]] = {
     "nsys-version": "the traces are of different major versions of nsys",
     "trace-options": "GPU work, CUDA API calls or NVTX were traced on one side only",
     "window-or-filters": "the digests were made with other options: sections, names, kernel categories or steps",
+    "failed-calls": "other CUDA API calls returned an error",
     "truncated": "a capture is incomplete: events are missing",
 }
 """Every reason not to compare, and what it means in one line."""
 
 _CODE: Final = f"^({'|'.join(MISMATCH_CODES)})$"
 
-INCOMPLETE: Final = frozenset({"truncated-capture", "graph-work-missing", "process-without-gpu"})
+INCOMPLETE: Final = frozenset({"truncated-capture", "graph-work-missing", "gpu-rows-missing", "process-without-gpu"})
 """Warnings of a digest that say that events are missing from its trace."""
 
 
@@ -86,6 +87,8 @@ def unknown_facts(base: RunSet, head: RunSet) -> tuple[Unknown, ...]:
         sources = tuple(dict.fromkeys(run.source for run in runs if fact.of(run.digest) is None))
         if fact.code == "graph-mode" and not any(_launches_graphs(run.digest) for run in runs):
             continue
+        if fact.code == "failed-calls" and all(fact.of(run.digest) is None for run in runs):
+            continue  # documents from before it was told, all of them
         if sources:
             silent.setdefault((fact.code, sources), []).append(fact.what)
     return tuple(
@@ -107,9 +110,9 @@ def comparability(base: RunSet, head: RunSet, allow: Iterable[str] = ()) -> Comp
     refused = [difference for difference in found if difference.code not in allowed]
     if refused:
         reasons = ",".join(dict.fromkeys(difference.code for difference in found))
-        told = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
+        said = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
         raise CapturesMismatch(
-            f"the captures are not alike: {told}; compare all the same with --allow-mismatch {reasons}"
+            f"the captures are not alike: {said}; compare all the same with --allow-mismatch {reasons}"
         )
     return Comparability(found, unknown_facts(base, head))
 
@@ -144,11 +147,11 @@ def _among(fact: Fact, side: RunSet, name: str) -> Iterator[Difference]:
     first = _known(fact, side)
     if first is None:
         return
-    told = {first[1]}
+    seen = {first[1]}
     for run in side.runs:
         value = fact.of(run.digest)
-        if value is not None and value not in told:
-            told.add(value)
+        if value is not None and value not in seen:
+            seen.add(value)
             own, other = fact.apart(first[1], value)
             message = f"{fact.what} within {name}: {own} ({first[0].source}), {other} ({run.source})"
             yield Difference(fact.code, message, own, other)
@@ -160,12 +163,14 @@ def _incomplete(base: RunSet, head: RunSet) -> Iterator[Difference]:
     for name, side in (("BASE", base), ("HEAD", head)):
         for run in side.runs:
             if found := _incomplete_codes(run):
-                message = f"incomplete capture in {name} ({run.source}): its digest warns of {', '.join(found)}"
+                message = f"incomplete capture in {name} ({run.source}): its digest says {', '.join(found)}"
                 yield Difference("truncated", message, *texts)
 
 
 def _incomplete_codes(run: Run) -> list[str]:
-    return sorted({warn.code for warn in run.digest.warnings} & INCOMPLETE)
+    """Return the warnings that tell of missing events; of a digest that has none, that its capture is incomplete."""
+    codes = sorted({warn.code for warn in run.digest.warnings} & INCOMPLETE)
+    return codes or (["capture.incomplete"] if run.digest.capture.incomplete else [])
 
 
 def _launches_graphs(digest: Digest) -> bool:

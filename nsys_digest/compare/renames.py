@@ -31,7 +31,7 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Names left over that share a key: which of them is which cannot be told. ``#`` in the name stands for numbers."""
+    """Names left over that share a key: which of them is which is open. ``#`` in the name stands for numbers."""
 
     name: str
     base: tuple[str, ...]
@@ -181,7 +181,7 @@ def _groups(
 def _pairs(
     old: Mapping[str, int], fresh: Mapping[str, int], level: _Level, category: Callable[[str], str]
 ) -> Iterable[tuple[str, str, str]]:
-    """Return (name of BASE, name of HEAD, how several were told apart) of one key."""
+    """Return (name of BASE, name of HEAD, how several were kept apart) of one key."""
     if len(old) == len(fresh) == 1:
         (base, before), (head, after) = *old.items(), *fresh.items()
         alone = level.within is None or _alike(before, after, level.within)

@@ -51,7 +51,13 @@ _CALLS: Final = (
     ("Calls in which the host waits for the GPU", "*Synchronize*", '["5%", 2]', "up"),
     ("Launches of CUDA graphs; with fewer, more kernels are launched one by one", "*GraphLaunch*", '"10%"', "down"),
 )
-_WARNINGS: Final = ("truncated-capture", "graph-work-missing", "process-without-gpu", "no-gpu-activity")
+_WARNINGS: Final = (
+    "truncated-capture",
+    "graph-work-missing",
+    "gpu-rows-missing",
+    "process-without-gpu",
+    "no-gpu-activity",
+)
 
 
 def starter_policy(run: Run) -> str:
@@ -131,7 +137,7 @@ def _limit(value: float, unit: str) -> str:
 
 
 def _presences(document: Json) -> Iterator[str]:
-    ranges = sorted(document["nvtx"], key=lambda name: -document["nvtx"][name]["union_s"])[:_MOST]
+    ranges = sorted(filter(None, document["nvtx"]), key=lambda name: -document["nvtx"][name]["union_s"])[:_MOST]
     if ranges:
         yield "# Ranges that a run without them would not be the same program\n" + "\n".join(
             f"[[require]]\nnvtx = {_toml(_glob_free(name))}\n" for name in ranges

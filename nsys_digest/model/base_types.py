@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from nsys_digest.model.catalogue import computed, figure, label, part, result
+from nsys_digest.model.catalogue import computed, document, figure, label, part, result
 from nsys_digest.model.section_types import NvtxDetail
 from nsys_digest.units import to_seconds
 
@@ -92,6 +92,18 @@ class Process:
 
 
 @result
+class FailedCalls:
+    """Calls of one recorded name that returned one error; ``error`` is None for a number in no table."""
+
+    name: str = label("name as recorded")
+    error: str | None = label(
+        "name of the error, of the runtime for `cuda…`, else of the driver; null for a number in no table"
+    )
+    value: int = label("what the calls returned")
+    count: int = figure("count", "how many", bad="up", label="count", counts="calls", least=1)
+
+
+@result
 class Traced:
     """Whether CUDA and NVTX were traced, with or without events; None where the trace does not tell."""
 
@@ -126,7 +138,7 @@ class RunFacts:
     )
 
 
-@result
+@document
 class Capture:
     """What the trace says of itself, and the options of the digest that change its figures.
 
@@ -146,6 +158,7 @@ class Capture:
     graph_trace_mode: str | None = label("`graph`, `node`, or what else the capture settings say, in lower case")
     gpus: tuple[Gpu, ...] = part("CUDA GPUs of the machine, by ordinal, those without one last")
     processes: tuple[Process, ...] = part("processes with at least one row, by pid")
+    incomplete: bool = label("whether GPU rows are missing, so that busy is a lower bound", default=False)
     dispatch_prefix: str = label("as `--dispatch-prefix` says", within="filters")
     raw_nvtx_names: bool = label("as `--raw-nvtx-names` says", within="filters")
     sections: tuple[str, ...] = label(
@@ -166,7 +179,7 @@ class Capture:
     traced: Traced = part("what was traced, with or without events", default=Traced())
 
     @property
-    @computed("null: the whole trace", after="processes")
+    @computed("null: the whole trace", after="incomplete")
     def window(self) -> None:
         """The part of the trace that was looked at; None for all of it."""
 

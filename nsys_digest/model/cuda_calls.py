@@ -7,6 +7,7 @@ nsys records with an ABI version behind them. A call is known by its whole name,
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from enum import StrEnum
 from functools import cache
 from typing import Final
@@ -51,12 +52,9 @@ _ASYNC_COPIES: Final = frozenset(
     cuMemPrefetchBatchAsync
     """.split()
 )
-_WAITS: Final = frozenset(
-    """
-    cudaDeviceSynchronize cudaThreadSynchronize cudaStreamSynchronize cudaEventSynchronize cuCtxSynchronize
-    cuStreamSynchronize cuEventSynchronize
-    """.split()
-)
+CONTEXT_WAIT_CALLS: Final = frozenset({"cudaDeviceSynchronize", "cudaThreadSynchronize", "cuCtxSynchronize"})
+STREAM_WAIT_CALLS: Final = frozenset({"cudaStreamSynchronize", "cuStreamSynchronize"})
+_WAITS: Final = CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS | {"cudaEventSynchronize", "cuEventSynchronize"}
 _BLOCKING_COPIES: Final = frozenset(
     """
     cudaMemcpy cudaMemcpy2D cudaMemcpy3D cudaMemcpyPeer cudaMemcpy3DPeer cudaMemcpyToSymbol cudaMemcpyFromSymbol
@@ -66,6 +64,14 @@ _BLOCKING_COPIES: Final = frozenset(
     cuMemcpy3D cuMemcpy3DPeer cuMemsetD8 cuMemsetD16 cuMemsetD32 cuMemsetD2D8 cuMemsetD2D16 cuMemsetD2D32
     """.split()
 )
+_MOVES: Final = _ASYNC_COPIES | _BLOCKING_COPIES
+SET_CALLS: Final = frozenset(name for name in _MOVES if "Memset" in name)
+COPY_CALLS: Final = frozenset(name for name in _MOVES if "Memcpy" in name)
+"""Not prefetches, whose work is page migrations that no correlation id ties to the call."""
+CAPTURE_BEGIN_CALLS: Final = frozenset(
+    {"cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph", "cuStreamBeginCapture", "cuStreamBeginCaptureToGraph"}
+)
+CAPTURE_END_CALLS: Final = frozenset({"cudaStreamEndCapture", "cuStreamEndCapture"})
 _MEMORY: Final = frozenset(
     """
     cudaMalloc cudaMallocHost cudaMallocManaged cudaMallocPitch cudaMallocArray cudaMalloc3D cudaMalloc3DArray
@@ -142,3 +148,9 @@ def call_class(recorded: str) -> CallClass:
     name = call_name(recorded)
     # cuMemAlloc_v2 and cuMemcpyHtoDAsync_v2 are what programs of today call; the first form is long gone.
     return _CLASSES.get(name) or _CLASSES.get(_REVISION.sub("", name), CallClass.other)
+
+
+def is_one_of(recorded: str, names: Set[str]) -> bool:
+    """Tell whether a recorded name is a call of one of those names, in any revision."""
+    name = call_name(recorded)
+    return name in names or _REVISION.sub("", name) in names

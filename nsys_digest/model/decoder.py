@@ -104,6 +104,7 @@ def _inline_reader(cls: type, first: str) -> Decoder:
 def _key_reader(key: Key) -> Decoder:
     name, former, default = key.key, key.declared.former, key.default
     place = f".{name}"
+    many = is_list(without_none(key.hint)[0])
     read = _value_reader(key)
     if key.declared.always:
         default = None
@@ -116,7 +117,7 @@ def _key_reader(key: Key) -> Decoder:
         else:
             for other in former:
                 if other in document:
-                    value = document[other]
+                    value = _listed(document[other]) if many else document[other]
                     break
             else:
                 if default is None:
@@ -128,6 +129,11 @@ def _key_reader(key: Key) -> Decoder:
             raise misfit.within(place) from None
 
     return reader
+
+
+def _listed(value: Any) -> Any:
+    """Return what a former key holds where there can now be several: of one its list, of null none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _value_reader(key: Key) -> Decoder:

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from nsys_digest.errors import DigestInvalid
-from nsys_digest.model.base_types import Capture, CountTotal, Device, DispatchMark, NvtxRange, RunFacts, Warn
+from nsys_digest.model.base_types import (
+    Capture,
+    CountTotal,
+    Device,
+    DispatchMark,
+    FailedCalls,
+    NvtxRange,
+    RunFacts,
+    Warn,
+)
 from nsys_digest.model.catalogue import Json, computed, document, figure, keys_of, label, part
 from nsys_digest.model.codec import encode, json_text
 from nsys_digest.model.decoder import Misfit, decode
@@ -99,6 +108,11 @@ class Digest:
     devices: tuple[Device, ...] = part("GPUs, in order of the CUDA ordinal", by=("device",))
     api_backtrace_rows: int = figure(
         "count", "API rows of other event classes, left out of `api`", label="backtrace rows", counts="rows"
+    )
+    failed_calls: tuple[FailedCalls, ...] | None = part(
+        "calls that returned an error, by name and error, most first, then by name; null where the export does not "
+        "say what calls returned",
+        default=None,
     )
     idle: Idle | None = part("why each device was idle within its span", left_out=True, default=None)
     launch: Launch | None = part("what launches of kernels and graphs cost", left_out=True, default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from nsys_digest.model.catalogue import computed, figure, label, part, result
+from nsys_digest.model.catalogue import computed, document, figure, label, part, result
 from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.units import to_seconds
 
@@ -89,7 +89,10 @@ class DeviceIdle:
 
 @result
 class Gap:
-    """One gap: what ran before and after it, its causes, and the ranges around the call that ended it."""
+    """One gap: what ran before and after it, its causes, and the ranges that cover most of it, the outermost first.
+
+    The ranges are those of the thread whose call ended the gap.
+    """
 
     device: int = label("CUDA ordinal")
     start_ns: int = label("position on the trace's own clock", counts="ns")
@@ -102,7 +105,8 @@ class Gap:
         "s", "its time by cause; causes without any are left out", label="idle", key="causes", may_have=CAUSES
     )
     nvtx: tuple[str, ...] = label(
-        "names of the push/pop ranges open on the thread of the launch call as it began, outermost first"
+        "names of the push/pop ranges on the thread of the launch call that cover most of the gap, outermost first; at "
+        "most 32"
     )
 
 
@@ -120,14 +124,14 @@ class Idle:
 
 @result
 class LaunchCost:
-    """What launches cost: the call, from its end to the start of the work, from its start to that.
+    """What launches cost: the call, from its end to the start of the work, from its start to that; all of one size.
 
-    ``queue_delay`` is over launches whose work began after the call returned; the others are counted apart.
+    The delay of work that began before its call returned is 0: it waited for nothing. These are also counted apart.
     """
 
     api: Durations = part("lengths of the calls")
     queue_delay: Durations = part(
-        "from the end of the call to the start of its work, where the work began at or after that"
+        "from the end of the call to the start of its work; 0 where the work began before the call returned"
     )
     latency: Durations = part(
         "from the start of the call to the start of its work, of all; negative where clocks disagree"
@@ -148,6 +152,15 @@ class Launch:
     graphs: LaunchCost = part("graph launches, each one launch")
     unmatched_kernel_count: int = figure(
         "count", "kernels without a call in the trace that launched them", label="unmatched", counts="kernels"
+    )
+    without_work_count: int | None = figure(
+        "count",
+        "launches of kernels and graphs that succeeded outside of a stream capture and have no GPU row; null where "
+        "there are GPU rows and none has a known call, and in older documents",
+        bad="up",
+        label="without work",
+        counts="launches",
+        default=None,
     )
 
 
@@ -235,10 +248,10 @@ class Category:
 class NvtxDetail:
     """What is known of one range name beside its totals.
 
-    ``self_ns`` is the time of its push/pop ranges less that of the ranges directly inside them on the same thread and
-    in the same domain; None for a name without push/pop ranges. ``launched_busy_ns`` is the union of the GPU work
-    whose launch call lies within one of its ranges on the same thread. ``gpu_idle_ns`` is the part of its union within
-    the GPU span in which no GPU was busy.
+    ``self_ns`` is the union, over all threads, of the time in which one of its push/pop ranges is the innermost of
+    its domain on its thread, so never more than the union of its ranges; None for a name without push/pop ranges.
+    ``launched_busy_ns`` is the union of the GPU work whose launch call lies within one of its ranges on the same
+    thread. ``gpu_idle_ns`` is the part of its union within the GPU span in which no GPU was busy.
     """
 
     threads: int = figure("count", "threads it began on", label="threads", counts="threads")
@@ -250,8 +263,8 @@ class NvtxDetail:
     max_ns: int = figure("s", "the greatest length", bad="up", label="max")
     self_ns: int | None = figure(
         "s",
-        "push/pop ranges less the ranges directly inside them, on the same thread and in the same domain; null for a "
-        "name without push/pop ranges",
+        "union of the time in which one of its push/pop ranges is the innermost on its thread; null for a name without "
+        "push/pop ranges",
         bad="up",
         label="self",
     )
@@ -305,16 +318,31 @@ class DispatchStep:
     graph_launch_count: int = figure("count", "CUDA graph launches in it by its thread", label="graphs", counts="calls")
 
 
-@result
+@document
 class Step:
-    """One step: an instance of the named range."""
+    """One step: an instance of the named range.
 
+    Busy and idle time, exposed communication and causes are those of the devices on which the process of the step
+    ran work. ``launched_busy_ns`` is the union of the GPU work whose launch call, of any thread of the process, began
+    within the step, whenever it ran.
+    """
+
+    process: int | None = label("process id; null where the export does not say", default=None)
+    thread: int | None = label("id of the thread on which it began", default=None)
     start_ns: int = label("position on the trace's own clock", counts="ns")
     wall_ns: int = figure("s", "length", bad="up", label="wall")
     gpu_busy_ns: int | None = figure(
-        "s", "time in it in which any GPU was busy; null without GPU activity in the trace", label="GPU busy"
+        "s",
+        "time in it in which a device was busy on which the process ran work; null for a process without GPU work",
+        label="GPU busy",
     )
     gpu_idle_ns: int | None = figure("s", "length less that", bad="up", label="GPU idle")
+    launched_busy_ns: int | None = figure(
+        "s",
+        "union of the GPU work that calls of the process in it launched, whenever it ran",
+        label="launched",
+        default=None,
+    )
     exposed_communication_ns: int | None = figure(
         "s", "exposed communication in it", bad="up", label="exposed communication"
     )
@@ -323,7 +351,7 @@ class Step:
     )
     idle_causes_ns: Mapping[str, int] = figure(
         "s",
-        "idle time in it by cause, over all devices; causes without any are left out",
+        "idle time in it by cause, over the devices on which the process ran work; causes without any are left out",
         bad="up",
         label="idle",
         key="idle_causes",
@@ -339,17 +367,61 @@ class RatioPercentiles:
     min: float | None = figure("ratio", "the least", bad="down", label="min", most=1)
 
 
-@result
-class Steps:
-    """Steady state: every instance but the first, which is given apart since it warms up."""
+@document
+class ProcessSteps:
+    """The steps of one process: all but the first, save ``count``, which has that too.
 
-    name: str = label("name of the range")
-    count: int = figure("count", "instances, the first one included", label="steps", counts="steps")
-    wall: Durations = part("lengths of all but the first")
-    busy_ratio: RatioPercentiles = part(
-        "busy time over length, of all but the first; null without a second step that has a length"
+    ``devices`` are the CUDA ordinals of the devices on which the process ran work.
+    """
+
+    process: int | None = label("process id; null where the export does not say")
+    devices: tuple[int, ...] = label("CUDA ordinals of the devices on which it ran work")
+    count: int = figure("count", "its instances, the first included", label="steps", counts="steps")
+    wall: Durations = part("lengths of all but its first")
+    busy_ratio: RatioPercentiles = part("busy time of its devices over length")
+    idle: Durations | None = part("as in `steps`; null for a process without GPU work")
+    launched_busy: Durations | None = part("as in `steps`; null for a process without GPU work")
+    exposed_communication: Durations | None = part("as in `steps`; null for a process without GPU work")
+    idle_causes_ns: Mapping[str, int] | None = figure(
+        "s", "as in `steps`", bad="up", label="idle", key="idle_causes", may_have=CAUSES
     )
-    idle: Durations | None = part("length less busy time, of all but the first; null without GPU activity in the trace")
-    exposed_communication: Durations | None = part("exposed communication in all but the first")
-    first: Step | None = part("the first, which warms up")
+
+
+@document
+class Steps:
+    """Steady state: every instance but the first of each process, which is given apart since it warms up.
+
+    ``name`` is what was asked for, ``names`` are the range names that it stands for. Figures are over all processes,
+    and in ``processes`` over each. Documents from before there were several have the first of all as the warm-up.
+    """
+
+    name: str = label("what was asked for")
+    names: tuple[str, ...] = label(
+        "the range names that it stands for, in order of first sight", former=("name",), default=()
+    )
+    count: int = figure("count", "instances, the first of each process included", label="steps", counts="steps")
+    wall: Durations = part("lengths of all but the first of each process")
+    busy_ratio: RatioPercentiles = part(
+        "busy time of the own devices of the process over length, of these; null without a step to measure that has a "
+        "length"
+    )
+    idle: Durations | None = part("length less busy time, of these; null where no process with steps ran work on a GPU")
+    launched_busy: Durations | None = part(
+        "union of the GPU work that calls of the process in the step launched, whenever it ran", default=None
+    )
+    exposed_communication: Durations | None = part("exposed communication in them")
+    idle_causes_ns: Mapping[str, int] | None = figure(
+        "s",
+        "their idle time by cause, over the own devices of each process; null in documents that were written before "
+        "there was one",
+        bad="up",
+        label="idle",
+        key="idle_causes",
+        may_have=CAUSES,
+        default=None,
+    )
+    warmup: tuple[Step, ...] = part(
+        "the first step of each process, which warms up, in order of start", former=("first",), default=()
+    )
+    processes: tuple[ProcessSteps, ...] = part("the steps of each process, in order of its id", default=())
     slowest: tuple[Step, ...] = part("the five longest of the others; of equal ones the earlier first")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -57,9 +57,11 @@ def table(block: Block, width: int) -> tuple[list[str], list[str]]:
     """Return (lines of the head, lines of the rows). None is wider than the width if every number fits into it.
 
     Numbers are whole, and so are names, save the middle of very long ones: what does not fit goes on to further lines.
+    The time is linear in the length of the cells.
     """
     rows = _escaped(block)
-    columns = [_column(column, cells) for column, cells in zip(block.columns, zip(*rows, strict=True), strict=True)]
+    titles = [replace(column, title=one_line(column.title)) for column in block.columns]
+    columns = [_column(column, cells) for column, cells in zip(titles, zip(*rows, strict=True), strict=True)]
     layout = _layout(columns, width)
     head = [text for line in layout if len(layout) == 1 or not _says_itself(line) for text in _cells(line)]
     rule = INDENT + "─" * (max(map(len, layout)) - len(INDENT))
@@ -77,8 +79,18 @@ def _escaped(block: Block) -> list[tuple[str, ...]]:
     columns = []
     for column, cells in zip(block.columns, zip(*block.rows, strict=True), strict=True):
         shown = list(map(one_line, cells))
-        columns.append(shortened(shown) if column.kind == "name" else shown)
+        columns.append(_shortened(shown, column.joint) if column.kind == "name" else shown)
     return list(zip(*columns, strict=True))
+
+
+def _shortened(cells: Sequence[str], joint: str) -> list[str]:
+    """Return names with the middle of the longest left out; of cells of several names that of each."""
+    if not joint:
+        return shortened(cells)
+    parts = [cell.split(joint) for cell in cells]
+    names = sorted({name for part in parts for name in part})
+    short = dict(zip(names, shortened(names), strict=True))
+    return [joint.join(short[name] for name in part) for part in parts]
 
 
 def _column(column: Column, cells: Sequence[str]) -> _Column:

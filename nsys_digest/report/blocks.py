@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from nsys_digest.model.base_types import Warn
 from nsys_digest.units import MISSING
@@ -15,11 +15,13 @@ class Column:
     """A column of a block.
 
     Numbers, which align right, and labels, a few words, stay on one line. Names and text go on to further lines; only
-    of a very long name, which comes from the trace, the middle may be left out.
+    of a very long name, which comes from the trace, the middle may be left out: of several names, which ``joint``
+    joins, that of each.
     """
 
     title: str
     kind: Literal["number", "label", "name", "text"] = "number"
+    joint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,12 @@ class Report:
     notes: str
     lead: tuple[str, ...] = ()
     """Paragraphs under the title that say the answer in words."""
+    command: tuple[str, str] | None = None
+    """(What it tells, a command that tells it), behind them; the command can be copied as it stands."""
 
 
+ARROW: Final = " → "
+SLASH: Final = " / "
 NAME = Column("name", "name")
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.section_types import DispatchStep, Durations, Idle, LaunchCost, Steps
-from nsys_digest.report.blocks import NAME, Block, Column, more, named, numbers
+from nsys_digest.report.blocks import ARROW, NAME, SLASH, Block, Column, more, named, numbers
 from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
-_WORDS = {
+_UNKNOWN_CAUSE = "of a newer version of the digest"
+_MOST_PROCESSES = 64
+_WORDS: Mapping[str, str] = {
     "queued": "launched, waiting to start",
     "launch_call": "in a launch call",
     "sync": "in a synchronise or blocking copy",
@@ -19,6 +21,7 @@ _WORDS = {
     "host": "host code, in no CUDA call",
     "unattributed": "the trace does not say",
 }
+"""The causes in words; a stored digest of a newer version may name others."""
 
 
 def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
@@ -52,7 +55,7 @@ def _idle(digest: Digest, top: int) -> Iterator[Block]:
                 percent(cause.sum_ns, device.idle_ns),
                 f"{cause.gaps:,}",
                 duration(cause.longest_ns),
-                f"{name}: {_WORDS[name]}",
+                f"{name}: {_WORDS.get(name, _UNKNOWN_CAUSE)}",
             )
             for device in digest.idle.devices
             for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].sum_ns)
@@ -78,8 +81,8 @@ def _gaps(idle: Idle, top: int) -> Block:
     columns = (
         *numbers("device", "start", "length"),
         Column("mostly", "label"),
-        Column("before → after", "name"),
-        Column("NVTX", "name"),
+        Column("before → after", "name", ARROW),
+        Column("NVTX", "name", SLASH),
     )
     rows = tuple(
         (
@@ -87,8 +90,8 @@ def _gaps(idle: Idle, top: int) -> Block:
             instant(gap.start_ns),
             duration(gap.length_ns),
             max(gap.causes_ns, key=lambda cause: gap.causes_ns[cause]),
-            f"{named(gap.before)} → {named(gap.after)}",
-            " / ".join(map(named, gap.nvtx)) or MISSING,
+            f"{named(gap.before)}{ARROW}{named(gap.after)}",
+            SLASH.join(map(named, gap.nvtx)) or MISSING,
         )
         for gap in idle.longest[:top]
     )
@@ -113,7 +116,7 @@ def _launch(digest: Digest, top: int) -> Block:
     notes = (
         more(len(costs) - len(rows)),
         "call is the time in the call; queue from its return, latency from its start, to the start of the work",
-        f"{early:,} began before their call returned, which the queue leaves out" if early else "",
+        f"{early:,} began before their call returned: a queue of 0" if early else "",
         f"{counted(unmatched, 'kernel')} without a launch call in the trace" if unmatched else "",
     )
     return Block(
@@ -210,46 +213,85 @@ def _longest(steps: Sequence[DispatchStep], top: int) -> list[DispatchStep]:
     return [steps[index] for index in sorted(ranked[:top])]
 
 
-def _three(tails: Durations) -> str:
-    return ", ".join(map(duration, (tails.p50_ns, tails.p95_ns, tails.max_ns)))
+def _three(of: Durations) -> str:
+    return ", ".join(map(duration, (of.p50_ns, of.p95_ns, of.max_ns)))
 
 
 def _steps(steps: Steps) -> Iterator[Block]:
-    first = steps.first
-    busy = (steps.busy_ratio.p50, steps.busy_ratio.min)
-    rows = [("steps", _how_many(steps)), ("first, wall", duration(first.wall_ns) if first else MISSING)]
+    rows = [("steps", _how_many(steps))]
+    if len(steps.warmup) == 1:
+        rows.append(("warm-up, wall", duration(steps.warmup[0].wall_ns)))
     if steps.wall.count:
         rows.append(("wall p50, p95, max", _three(steps.wall)))
     if steps.wall.count and steps.idle is not None:
         rows += [
             ("idle p50, p95, max", _three(steps.idle)),
-            ("busy p50, min", ", ".join(map(percent, busy))),
+            ("busy p50, min", ", ".join(map(percent, (steps.busy_ratio.p50, steps.busy_ratio.min)))),
         ]
+        if steps.launched_busy is not None:
+            rows.append(("launched work p50, p95, max", _three(steps.launched_busy)))
         if steps.exposed_communication is not None:
             exposed = steps.exposed_communication
             rows.append(("exposed communication p50, max", f"{duration(exposed.p50_ns)}, {duration(exposed.max_ns)}"))
+        if steps.idle_causes_ns:
+            rows.append(("idle causes", _causes(steps.idle_causes_ns)))
     yield Block(f"Steady state: {steps.name}", (Column("figure", "text"), Column("value", "text")), tuple(rows))
-    yield Block(
-        "Slowest steps",
-        (*numbers("start", "wall", "GPU busy", "idle"), Column("idle causes", "text")),
-        tuple(
-            (
-                instant(step.start_ns),
-                duration(step.wall_ns),
-                duration(step.gpu_busy_ns),
-                duration(step.gpu_idle_ns),
-                ", ".join(
-                    f"{cause} {duration(ns)}"
-                    for cause, ns in sorted(step.idle_causes_ns.items(), key=lambda item: -item[1])
-                )
-                or MISSING,
-            )
-            for step in steps.slowest
-        ),
+    if len(steps.processes) > 1:
+        yield _processes(steps)
+    yield _slowest(steps)
+
+
+def _processes(steps: Steps) -> Block:
+    warmup = {step.process: step.wall_ns for step in steps.warmup}
+    columns = ("process", "device", "steps", "warm-up", "wall p50", "max", "busy p50", "launched p50", "exposed p50")
+    shown = steps.processes[:_MOST_PROCESSES]
+    rows = tuple(
+        (
+            _number(of.process),
+            ", ".join(map(str, of.devices)) or MISSING,
+            f"{of.count:,}",
+            duration(warmup.get(of.process)),
+            duration(of.wall.p50_ns),
+            duration(of.wall.max_ns),
+            percent(of.busy_ratio.p50),
+            duration(of.launched_busy.p50_ns if of.launched_busy else None),
+            duration(of.exposed_communication.p50_ns if of.exposed_communication else None),
+            _causes(of.idle_causes_ns or {}, most=1),
+        )
+        for of in shown
     )
+    title = "Steps by process, each with the devices that it used"
+    head = (*numbers(*columns), Column("idle mostly", "label"))
+    return Block(title, head, rows, more(len(steps.processes) - len(shown)))
+
+
+def _slowest(steps: Steps) -> Block:
+    columns = ("process", "start", "wall", "GPU busy", "idle", "launched")
+    first = 0 if len(steps.processes) > 1 else 1  # of a single process there is nothing to say
+    rows = tuple(
+        (
+            _number(step.process),
+            instant(step.start_ns),
+            *map(duration, (step.wall_ns, step.gpu_busy_ns, step.gpu_idle_ns, step.launched_busy_ns)),
+            _causes(step.idle_causes_ns),
+        )[first:]
+        for step in steps.slowest
+    )
+    return Block("Slowest steps", (*numbers(*columns[first:]), Column("idle causes", "text")), rows)
 
 
 def _how_many(steps: Steps) -> str:
+    several = len(steps.warmup) > 1
+    apart = f"the first of each of {len(steps.warmup):,} processes is" if several else "the first is"
     if not steps.wall.count:
-        return f"{steps.count:,}: the first is set apart, and no other is left to measure"
-    return f"{steps.count:,}: the first is set apart, the figures are of the other {steps.wall.count:,}"
+        return f"{steps.count:,}: {apart} set apart, and no other is left to measure"
+    return f"{steps.count:,}: {apart} set apart, the figures are of the other {steps.wall.count:,}"
+
+
+def _causes(causes_ns: Mapping[str, int], most: int | None = None) -> str:
+    ranked = sorted(causes_ns.items(), key=lambda item: -item[1])[:most]
+    return ", ".join(f"{cause} {duration(ns)}" for cause, ns in ranked) or MISSING
+
+
+def _number(value: int | None) -> str:
+    return MISSING if value is None else str(value)

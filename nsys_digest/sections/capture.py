@@ -39,6 +39,7 @@ def capture(
     *,
     categories: CategoriesFile | None,
     steps: str | None,
+    incomplete: bool,
 ) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
     processes = (
@@ -64,4 +65,5 @@ def capture(
         max_nvtx_names=options.max_names,
         categories=categories,
         steps=steps,
+        incomplete=incomplete,
     )

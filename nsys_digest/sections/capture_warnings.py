@@ -13,7 +13,7 @@ from nsys_digest.trace.nsys.tables import NEWEST_SCHEMA
 from nsys_digest.trace.nsys.traced import repeated, why_no_cuda, why_no_nvtx
 from nsys_digest.units import NS_PER_S, counted, duration
 
-_TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected", re.IGNORECASE)
+_TRUNCATED = re.compile(r"not all (?P<what>.{1,200}) events might have been collected", re.IGNORECASE)
 _SHORT_NS: Final = NS_PER_S
 """A session this short may have ended before the program began its work."""
 _MOST: Final = 4
@@ -40,6 +40,12 @@ def diagnostic_warnings(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn
             diagnostic.severity == "error" or "not supported" in diagnostic.text
         ):
             yield Warn("collector-report", f"The collector reports: {repeated(diagnostic.text, diagnostic.count)}")
+
+
+def loses_gpu_rows(facts: CaptureFacts) -> bool:
+    """Tell whether the collector says that other events than those of NVTX are missing; of a range it always does."""
+    told = (_TRUNCATED.search(diagnostic.text) for diagnostic in facts.diagnostics if not facts.range_begun_by)
+    return any(lost and _OF_INTEREST.search(lost["what"]) and "nvtx" not in lost["what"].lower() for lost in told)
 
 
 def _reach(lost: str, *, any_nvtx: bool) -> str:

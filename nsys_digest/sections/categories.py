@@ -1,4 +1,4 @@
-"""Kernels by what they do: categories by patterns, and communication against compute."""
+"""Kernels by what they do, as patterns say."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Intervals, empty, subtract, union, union_lengths
+from nsys_digest.algorithms.intervals import Intervals, union, union_lengths
 from nsys_digest.model.category_use import CategoryUse, KernelUse
-from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, CategoryPattern, KernelCategories
-from nsys_digest.model.section_types import Category, Communication, KindTotal
-from nsys_digest.sections.totals import name_of
+from nsys_digest.model.kernel_categories import OTHER, CategoryPattern, KernelCategories
+from nsys_digest.model.section_types import Category
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Bools, Ints
 from nsys_digest.trace.link import Operations
-from nsys_digest.trace.nsys.tables import GPU_KINDS
+from nsys_digest.trace.nsys.tables import GPU_KINDS, name_of
 
 
 def full_names(gpu: GpuCollector, strings: Mapping[int, str]) -> list[str]:
@@ -59,50 +58,6 @@ def categories(kernels: Classified) -> dict[str, Category]:
         (name, Category(int(counts[index]), int(sums[index]), int(unions[index]))) for index, name in enumerate(names)
     ]
     return dict(sorted((row for row in rows if row[1].count), key=lambda row: (-row[1].sum_ns, row[0])))
-
-
-def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communication, ...]:
-    """Return collectives against all other kernels on each device with kernels; ``devices`` are the CUDA ordinals."""
-    kinds, kind = kernels.by_name([_kind(found) for found in kernels.patterns])
-    operations = kernels.operations
-    found = []
-    for index, ordinal in enumerate(devices):
-        own = kernels.is_kernel & (operations.device == index)
-        if not own.any():
-            continue
-        total, bare = _collectives(kernels, own)
-        by_kind = {}
-        for number, name in enumerate(kinds):
-            chosen = own & (kind == number)
-            if name and chosen.any():
-                length_ns = np.maximum(operations.end_ns[chosen] - operations.start_ns[chosen], 0)
-                by_kind[name] = KindTotal(length_ns.size, int(length_ns.sum()))
-        ordered = dict(sorted(by_kind.items(), key=lambda row: (-row[1].sum_ns, row[0])))
-        exposed_ns = bare.total_ns
-        found.append(Communication(ordinal, total.total_ns, total.total_ns - exposed_ns, exposed_ns, ordered))
-    return tuple(found)
-
-
-def exposed(kernels: Classified) -> Intervals:
-    """Return when a collective ran on some device and no other kernel did on that device, over all devices."""
-    devices = kernels.operations.device
-    bare = [_collectives(kernels, kernels.is_kernel & (devices == device))[1] for device in np.unique(devices).tolist()]
-    if not bare:
-        return empty()
-    return union(np.concatenate([part.start_ns for part in bare]), np.concatenate([part.end_ns for part in bare]))
-
-
-def _collectives(kernels: Classified, own: Bools) -> tuple[Intervals, Intervals]:
-    """Return the union of the collectives among a device's kernels, and the part in which no other kernel ran."""
-    of_label = np.array([bool(_kind(found)) for found in kernels.patterns], bool)
-    collective = own.copy()
-    collective[own] = of_label[kernels.operations.label[own]]
-    total = kernels.union(collective)
-    return total, subtract(total, kernels.union(own & ~collective))
-
-
-def _kind(pattern: CategoryPattern | None) -> str:
-    return (pattern.kind or OTHER) if pattern is not None and pattern.category == COMMUNICATION else ""
 
 
 def category_use(

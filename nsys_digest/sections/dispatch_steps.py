@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, exact_sum
+from nsys_digest.algorithms.lines import positions
+from nsys_digest.model.base_types import OTHER_NAMES
 from nsys_digest.model.section_types import DispatchStep
-from nsys_digest.sections.durations import tails
+from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.link import Events
@@ -34,6 +37,21 @@ def fields_of(text: str) -> dict[str, int | str]:
     return found
 
 
+MOST_GROUPS: Final = 1_000
+_MOST_LINES = 20
+_Key: TypeAlias = tuple[str | None, int | None]
+"""(mode, padded); padded is None for all marks of a mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """The section, where its marks and graph launches disagree, and how many rows are left out."""
+
+    steps: tuple[DispatchStep, ...]
+    disagreements: tuple[str, ...]
+    left_out: int
+
+
 @dataclass(frozen=True, slots=True)
 class StepTimes:
     """What lies between each mark and the next of its thread; arrays of shape (n,), 0 where there is none."""
@@ -52,52 +70,76 @@ def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes
     size = marks.start_ns.size
     has_next = np.append(marks.thread[1:] == marks.thread[:-1], False) if size else np.zeros(0, bool)
     until_ns = np.where(has_next, np.append(marks.start_ns[1:], 0), marks.start_ns) if size else marks.start_ns
-    first, after = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    for one in np.unique(marks.thread[marks.thread < len(calls.threads)]).tolist():
-        own = marks.thread == one
-        part = calls.of_thread(one)
-        first[own] = np.searchsorted(calls.start_ns[part], marks.start_ns[own], side="left") + part.start
-        after[own] = np.searchsorted(calls.start_ns[part], until_ns[own], side="left") + part.start
     launched = work.begun_in(marks.thread, marks.start_ns, until_ns)
     graph_calls = np.flatnonzero(calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool))
+    graph_ns, edges = calls.start_ns[graph_calls], np.searchsorted(graph_calls, calls.edges)
+    thread = np.minimum(marks.thread, len(calls.threads))  # threads without a call are alike: an empty line at the end
+    edges = np.append(edges, edges[-1])
+    first, after = (positions(graph_ns, edges, thread, times) for times in (marks.start_ns, until_ns))
     known = bool(busy.start_ns.size)
     return StepTimes(
         has_next=has_next,
         wall_ns=until_ns - marks.start_ns,
         gpu_overlap_ns=Coverage(busy).within(marks.start_ns, until_ns) if known else None,
         launched_busy_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size) if known else None,
-        graph_launches=np.searchsorted(graph_calls, after) - np.searchsorted(graph_calls, first),
+        graph_launches=after - first,
     )
 
 
-def dispatch_steps(
-    events: Events, times: StepTimes, names: Sequence[str]
-) -> tuple[tuple[DispatchStep, ...], tuple[str, ...]]:
+def dispatch_steps(events: Events, times: StepTimes, names: Sequence[str]) -> Dispatched:
     """Group the steps by mode, and by mode and padded size; and tell which modes and graph launches disagree."""
-    groups: defaultdict[tuple[str | None, int | None], list[int]] = defaultdict(list)
-    fields = [fields_of(names[name]) for name in events.marks.name.tolist()]
+    groups: defaultdict[_Key, list[int]] = defaultdict(list)
+    fields_of_name = {name: fields_of(names[name]) for name in np.unique(events.marks.name).tolist()}
+    fields = [fields_of_name[name] for name in events.marks.name.tolist()]
     for index, found in enumerate(fields):
         mode = str(found["mode"]) if "mode" in found else None
         padded = found.get("padded")
         groups[mode, None].append(index)
         if isinstance(padded, int):
             groups[mode, padded].append(index)
+    group_count = len(groups)
+    if group_count > MOST_GROUPS:
+        groups = _capped(groups)
     keys = sorted(groups, key=lambda key: (key[0] is not None, key[0] or "", key[1] is not None, key[1] or 0))
     steps = tuple(_group(mode, padded, groups[mode, padded], fields, times) for mode, padded in keys)
-    disagree = tuple(
-        line
+    lines = (
+        _disagreement(mode, groups[mode, None], times)
         for mode, padded in keys
-        if padded is None and mode is not None and (line := _disagreement(mode, groups[mode, None], times))
+        if padded is None and mode not in (None, OTHER_NAMES)
     )
-    return steps, disagree
+    return Dispatched(steps, _capped_lines([line for line in lines if line]), max(group_count - len(steps), 0))
+
+
+def _capped(groups: Mapping[_Key, list[int]]) -> defaultdict[_Key, list[int]]:
+    """Keep half of the limit of modes, and as many of their sizes, those of most steps; other modes become one."""
+
+    def most(keys: Iterable[_Key]) -> list[_Key]:
+        return sorted(keys, key=lambda key: (-len(groups[key]), key[0] or "", key[1] or 0))[: MOST_GROUPS // 2]
+
+    modes = most(key for key in groups if key[1] is None)
+    kept_modes = {mode for mode, _ in modes}
+    sizes = most(key for key in groups if key[1] is not None and key[0] in kept_modes)
+    kept = defaultdict(list, {key: groups[key] for key in (*modes, *sizes)})
+    for (mode, padded), members in groups.items():
+        if padded is None and mode not in kept_modes:
+            kept[OTHER_NAMES, None] += members
+    return kept
+
+
+def _capped_lines(lines: list[str]) -> tuple[str, ...]:
+    rest = len(lines) - _MOST_LINES
+    return (
+        *lines[:_MOST_LINES],
+        *([f"{rest:,} further modes say otherwise than the graph launches"] if rest > 0 else []),
+    )
 
 
 def _group(
     mode: str | None, padded: int | None, members: list[int], fields: list[dict[str, int | str]], times: StepTimes
 ) -> DispatchStep:
-    common = {
-        key: value for key, value in fields[members[0]].items() if all(fields[m].get(key) == value for m in members)
-    }
+    common = dict(fields[members[0]])
+    for other in {id(fields[member]): fields[member] for member in members}.values():
+        common = {key: value for key, value in common.items() if other.get(key) == value}
     actual, sizes = (_total(fields, members, key) for key in ("actual", "padded"))
     index = np.array(members)
     timed = index[times.has_next[index]]
@@ -108,7 +150,7 @@ def _group(
         steps=len(members),
         actual=actual,
         padding_ratio=(sizes - actual) / sizes if actual is not None and sizes and 0 <= actual <= sizes else None,
-        wall=tails(times.wall_ns[timed]),
+        wall=durations(times.wall_ns[timed]),
         gpu_overlap_ns=None if times.gpu_overlap_ns is None else exact_sum(times.gpu_overlap_ns[timed]),
         launched_busy_ns=None if times.launched_busy_ns is None else int(times.launched_busy_ns[timed].sum()),
         graph_launch_count=int(times.graph_launches[timed].sum()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,32 +31,36 @@ def sorted_percentile(values: npt.NDArray[Any], percent: int) -> Any:
     return values[rank(percent, values.size)].item() if values.size else None
 
 
-def tails(lengths_ns: Int64s) -> Durations:
-    """Return the tails of lengths in any order."""
-    return _of_sorted(np.sort(lengths_ns))
+def durations(lengths_ns: Int64s) -> Durations:
+    """Return the durations of lengths in any order."""
+    return _of_sorted(np.sort(lengths_ns), np.array([0, lengths_ns.size]))[0]
 
 
-def _of_sorted(values: Int64s) -> Durations:
-    return Durations(
-        count=values.size,
-        total_ns=_sum_of_sorted(values),
-        min_ns=sorted_percentile(values, 0),
-        p50_ns=sorted_percentile(values, 50),
-        p95_ns=sorted_percentile(values, 95),
-        p99_ns=sorted_percentile(values, 99),
-        max_ns=sorted_percentile(values, 100),
-    )
+def _of_sorted(values: Int64s, edges: Int64s) -> list[Durations]:
+    """Return the durations of each group ``edges[g]:edges[g + 1]`` of values that are in order within each."""
+    low, counts = edges[:-1], np.diff(edges)
+    totals = np.zeros(counts.size, np.int64)
+    filled = np.flatnonzero(counts)
+    if filled.size:
+        totals[filled] = np.add.reduceat(values, low[filled])
+    columns = [counts, totals]
+    for percent in (0, 50, 95, 99, 100):
+        position = low + np.maximum(-(-percent * counts // 100) - 1, 0)
+        columns.append(values[np.minimum(position, max(values.size - 1, 0))] if values.size else counts)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    found = [Durations(*row) if row[0] else _NO_DURATIONS for row in rows]
+    largest = np.maximum(-(columns[2] + 1), columns[-1])
+    # the sum of latencies may leave int64 where times are odd, unlike that of lengths
+    for odd in filled[largest[filled] > _INT64_MAX // counts[filled] - 1].tolist():
+        found[odd] = replace(found[odd], total_ns=exact_sum(values[edges[odd] : edges[odd + 1]]))
+    return found
 
 
-def _sum_of_sorted(values: Int64s) -> int:
-    """Return the sum; that of latencies may leave int64 where times are odd, unlike that of lengths."""
-    if values.size and max(-int(values[0]), int(values[-1])) > _INT64_MAX // values.size:
-        return exact_sum(values)
-    return int(values.sum())
+_NO_DURATIONS = Durations(0, 0, None, None, None, None, None)
 
 
-def tails_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: int) -> list[Durations]:
-    """Return the tails of the lengths of each group 0 … groups - 1; no interval is reversed. Arrays of shape (n,)."""
+def durations_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: int) -> list[Durations]:
+    """Return the durations of each group 0 … groups - 1; no interval is reversed. Arrays of shape (n,)."""
     widest = 1 + max(
         (
             int((end_ns[low : low + _SLICE] - start_ns[low : low + _SLICE]).max())
@@ -73,31 +77,28 @@ def tails_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: int) -
         keys.sort()
         edges = np.searchsorted(keys, np.arange(groups + 1) * widest)
         keys %= widest
-        lengths_ns = keys
-    else:
-        lengths_ns = end_ns - start_ns
-        order = np.lexsort((lengths_ns, group))
-        edges = np.searchsorted(group[order], np.arange(groups + 1))
-        lengths_ns = lengths_ns[order]
-    return [_of_sorted(lengths_ns[low:high]) for low, high in pairwise(edges.tolist())]
+        return _of_sorted(keys, edges)
+    lengths_ns = end_ns - start_ns
+    order = np.lexsort((lengths_ns, group))
+    return _of_sorted(lengths_ns[order], np.searchsorted(group[order], np.arange(groups + 1)))
 
 
 def by_total(names: Sequence[str], group: Ints, start_ns: Int64s, end_ns: Int64s) -> dict[str, Durations]:
-    """Return the tails of each name, most total time first; ``names[g]`` is that of group g, and may repeat."""
+    """Return the durations of each name, most total time first; ``names[g]`` is that of group g, and may repeat."""
     ids: dict[str, int] = {}
     id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int32)
-    found = tails_by_group(id_of[group] if group.size else group, start_ns, end_ns, len(ids))
+    found = durations_by_group(id_of[group] if group.size else group, start_ns, end_ns, len(ids))
     rows = [(name, found[index]) for name, index in ids.items() if found[index].count]
     return dict(sorted(rows, key=lambda row: (-row[1].total_ns, row[0])))
 
 
 def api_durations(calls: Calls) -> dict[str, Durations]:
-    """Return the tails of each recorded API name."""
+    """Return the durations of each recorded API name."""
     return by_total(calls.names, calls.group, calls.start_ns, calls.end_ns)
 
 
 def kernel_durations(operations: Operations, gpu: GpuCollector, short_names: Sequence[str]) -> dict[str, Durations]:
-    """Return the tails of each short kernel name; ``short_names`` are by code."""
+    """Return the durations of each short kernel name; ``short_names`` are by code."""
     kernels = operations.kind == GPU_KINDS.index("kernel")
     start_ns = operations.start_ns[kernels]
     end_ns = np.maximum(operations.end_ns[kernels], start_ns)

@@ -8,7 +8,7 @@ returned the gap is ``queued``; before, it is what the call's thread was doing: 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -16,8 +16,10 @@ from typing import Final
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
+from nsys_digest.algorithms.lines import Lines
 from nsys_digest.model.section_types import CAUSES, Bin, Cause, DeviceIdle, Gap, Idle
-from nsys_digest.sections.thread_timeline import ThreadTimeline
+from nsys_digest.sections.gap_ranges import ranges_of_gaps
+from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches
 from nsys_digest.trace.columns import Ints, small_ids
 from nsys_digest.trace.link import NONE, Events
 
@@ -37,9 +39,38 @@ class DeviceGaps:
     ended_by: Ints
     """Index of the operation that ends each gap: of those that start with its end, the one that ends first."""
 
-    def some(self, chosen: Int64s) -> DeviceGaps:
+    def some(self, chosen: Int64s | slice) -> DeviceGaps:
         """Return the gaps at those positions."""
         return DeviceGaps(self.start_ns[chosen], self.end_ns[chosen], self.ended_by[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadGaps:
+    """Gaps by the thread whose call ended each, and on each thread in order of start; ``NONE`` comes first."""
+
+    gaps: DeviceGaps
+    thread: Ints
+    place: Int64s
+    """Where the i-th gap of the device is among them."""
+
+    @classmethod
+    def of(cls, events: Events, found: DeviceGaps) -> ThreadGaps:
+        """Put gaps that are in order of start by thread."""
+        thread = small_ids(thread_of_gaps(events, found), len(events.calls.threads))
+        order = np.argsort(thread, kind="stable")
+        place = np.empty(order.size, np.int64)
+        place[order] = np.arange(order.size)
+        return cls(found.some(order), thread[order], place)
+
+    def unattributed(self) -> slice:
+        """Return where the gaps without a thread are."""
+        return slice(0, int(np.searchsorted(self.thread, NONE, side="right")))
+
+    def of_threads(self, lines: Lines) -> Iterator[slice]:
+        """Yield where the gaps of some threads are, a slice of them at a time."""
+        low, high = np.searchsorted(self.thread, (lines.low, lines.high)).tolist()
+        for at in range(low, high, _SLICE):
+            yield slice(at, min(at + _SLICE, high))
 
 
 def device_gaps(events: Events, device: int) -> DeviceGaps:
@@ -66,80 +97,93 @@ def thread_of_gaps(events: Events, found: DeviceGaps) -> Int64s:
     return np.where(call == NONE, NONE, events.calls.thread_of(call))
 
 
-def causes_on_thread(events: Events, timeline: ThreadTimeline, found: DeviceGaps) -> Int64s:
-    """Return the time of each cause in gaps that calls of one thread ended, shape (causes, n)."""
-    until_ns = _submitted_ns(events, found)
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Gaps that calls of some threads ended, as places on the number line of these threads."""
+
+    start: Int64s
+    until: Int64s
+    """When the call that launched the end of each gap returned, within the gap."""
+    end: Int64s
+
+    @classmethod
+    def of(cls, events: Events, lines: Lines, found: DeviceGaps, thread: Ints) -> _Placed:
+        until_ns = np.clip(events.calls.end_ns[events.operations.call[found.ended_by]], found.start_ns, found.end_ns)
+        return cls(*(lines.put(times, thread) for times in (found.start_ns, until_ns, found.end_ns)))
+
+    def causes(self, timeline: ThreadTimeline) -> Int64s:
+        """Return the time of each cause, shape (causes, n)."""
+        amounts = np.zeros((len(CAUSES), self.start.size), np.int64)
+        amounts[_QUEUED] = self.end - self.until
+        amounts[_IN_CALLS] = timeline.in_calls(self.start, self.until)
+        amounts[_HOST] = self.until - self.start - amounts[_IN_CALLS].sum(axis=0)
+        return amounts
+
+
+def causes_of(events: Events, found: DeviceGaps) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield some of the gaps at a time, as positions in order of their thread, and their causes, shape (causes, n)."""
+    by_thread = ThreadGaps.of(events, found)
+    order = np.empty(by_thread.place.size, np.int64)
+    order[by_thread.place] = np.arange(order.size)
+    alone = by_thread.unattributed()
+    yield order[alone], _unattributed(by_thread.gaps.some(alone))
+    for lines in thread_batches(events):
+        timeline: ThreadTimeline | None = None
+        for part in by_thread.of_threads(lines):
+            timeline = timeline if timeline is not None else ThreadTimeline.of(events, lines)
+            placed = _Placed.of(events, lines, by_thread.gaps.some(part), by_thread.thread[part])
+            yield order[part], placed.causes(timeline)
+
+
+def _unattributed(found: DeviceGaps) -> Int64s:
     amounts = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
-    amounts[_QUEUED] = found.end_ns - until_ns
-    amounts[_IN_CALLS] = timeline.in_calls(found.start_ns, until_ns)
-    amounts[_HOST] = until_ns - found.start_ns - amounts[_IN_CALLS].sum(axis=0)
+    amounts[_UNATTRIBUTED] = found.end_ns - found.start_ns
     return amounts
 
 
-def _submitted_ns(events: Events, found: DeviceGaps) -> Int64s:
-    """Return when the call that launched the end of each gap returned, within the gap."""
-    return np.clip(events.calls.end_ns[events.operations.call[found.ended_by]], found.start_ns, found.end_ns)
-
-
-def causes_of(events: Events, found: DeviceGaps) -> Int64s:
-    """Return the time of each cause in gaps, shape (causes, n); made for few gaps."""
-    thread = thread_of_gaps(events, found)
-    amounts = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
-    amounts[_UNATTRIBUTED] = np.where(thread == NONE, found.end_ns - found.start_ns, 0)
-    for one in np.unique(thread[thread != NONE]).tolist():
-        chosen = np.flatnonzero(thread == one)
-        amounts[:, chosen] = causes_on_thread(events, ThreadTimeline.of(events, one), found.some(chosen))
-    return amounts
-
-
-class _DeviceAccount:
-    """The account of one device, added up thread by thread."""
+class _DeviceCauses:
+    """The idle time of one device by cause, added up batch of threads by batch of threads."""
 
     def __init__(self, events: Events, device: int, ordinal: int, top: int) -> None:
         self._events = events
         self.device, self.ordinal = device, ordinal
-        self.gaps = device_gaps(events, device)
-        self.thread = small_ids(thread_of_gaps(events, self.gaps), len(events.calls.threads))
+        found = device_gaps(events, device)
+        length_ns = found.end_ns - found.start_ns
+        self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
+        self._by_thread = ThreadGaps.of(events, found)
         self._total, self._gaps, self._longest = (np.zeros(len(CAUSES), np.int64) for _ in range(3))
         self._host_by_group = np.zeros(int(events.ranges.group.max(initial=-1)) + 1, np.int64)
         self._host_outside = 0
-        length_ns = self.gaps.end_ns - self.gaps.start_ns
-        self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
-        self.listed = np.sort(_longest(length_ns, top))
+        self._listed = np.sort(self._by_thread.place[_longest(length_ns, top)])
         """The longest gaps."""
-        self._listed_causes = np.zeros((len(CAUSES), self.listed.size), np.int64)
-        alone = np.flatnonzero(self.thread == NONE)
-        amounts = np.zeros((len(CAUSES), alone.size), np.int64)
-        amounts[_UNATTRIBUTED] = length_ns[alone]
-        self._add(alone, amounts)
+        self._listed_causes = np.zeros((len(CAUSES), self._listed.size), np.int64)
+        alone = self._by_thread.unattributed()
+        self._add(alone, _unattributed(self._by_thread.gaps.some(alone)))
 
-    def add_thread(self, thread: int, timeline: ThreadTimeline) -> None:
-        """Account for the gaps that calls of this thread ended, a slice of them at a time."""
-        own = np.flatnonzero(self.thread == thread)
-        for low in range(0, own.size, _SLICE):
-            chosen = own[low : low + _SLICE]
-            found = self.gaps.some(chosen)
-            self._add_gaps(chosen, found, timeline.during(int(found.start_ns[0]), int(found.end_ns[-1])))
+    def add_threads(self, lines: Lines, timeline_of: Callable[[Lines], ThreadTimeline]) -> None:
+        """Explain the gaps that calls of these threads ended, a slice of them at a time."""
+        for part in self._by_thread.of_threads(lines):
+            found, thread = self._by_thread.gaps.some(part), self._by_thread.thread[part]
+            placed = _Placed.of(self._events, lines, found, thread)
+            self._add_gaps(part, placed, timeline_of(lines).during(int(placed.start[0]), int(placed.end[-1])))
 
-    def _add_gaps(self, chosen: Int64s, found: DeviceGaps, timeline: ThreadTimeline) -> None:
-        self._add(chosen, causes_on_thread(self._events, timeline, found))
-        until_ns = _submitted_ns(self._events, found)
-        open_ = np.flatnonzero(until_ns > found.start_ns)
-        host = subtract(Intervals(found.start_ns[open_], until_ns[open_]), timeline.any_call())
+    def _add_gaps(self, part: slice, placed: _Placed, timeline: ThreadTimeline) -> None:
+        self._add(part, placed.causes(timeline))
+        open_ = np.flatnonzero(placed.until > placed.start)
+        host = subtract(Intervals(placed.start[open_], placed.until[open_]), timeline.any_call())
         inside = Coverage(host).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
         np.add.at(self._host_by_group, self._events.ranges.group[timeline.ranges.owner], inside)
         self._host_outside += host.total_ns - int(inside.sum())
 
-    def _add(self, chosen: Int64s, amounts: Int64s) -> None:
+    def _add(self, part: slice, amounts: Int64s) -> None:
         self._total += amounts.sum(axis=1)
         self._gaps += np.count_nonzero(amounts, axis=1)
         self._longest = np.maximum(self._longest, amounts.max(axis=1, initial=0))
-        position = np.minimum(np.searchsorted(chosen, self.listed), max(chosen.size - 1, 0))
-        mine = chosen[position] == self.listed if chosen.size else np.zeros(self.listed.size, bool)
-        self._listed_causes[:, mine] = amounts[:, position[mine]]
+        listed = slice(*np.searchsorted(self._listed, (part.start, part.stop)).tolist())
+        self._listed_causes[:, listed] = amounts[:, self._listed[listed] - part.start]
 
     def result(self, range_name: Callable[[int], str]) -> DeviceIdle:
-        """Return the account."""
+        """Return what was added up."""
         by_name: defaultdict[str, int] = defaultdict(int)
         for group in np.flatnonzero(self._host_by_group).tolist():
             by_name[range_name(group)] += int(self._host_by_group[group])
@@ -155,19 +199,33 @@ class _DeviceAccount:
             histogram=self.histogram,
         )
 
-    def longest(self, operation_name: Callable[[int], str], range_name: Callable[[int], str]) -> list[Gap]:
-        """Return the longest gaps."""
+    def longest(self, operation_name: Callable[[int], str], names: Sequence[str], name_of_group: Int64s) -> list[Gap]:
+        """Return the longest gaps; ``names`` are those of the ranges, by id."""
+        found = self._by_thread.gaps.some(self._listed)
+        before = _ended_last(self._events, self.device, found.start_ns)
+        chains = ranges_of_gaps(
+            self._events.ranges, name_of_group, self._by_thread.thread[self._listed], found.start_ns, found.end_ns
+        )
+        rows = zip(
+            found.start_ns.tolist(),
+            (found.end_ns - found.start_ns).tolist(),
+            before.tolist(),
+            found.ended_by.tolist(),
+            self._listed_causes.T.tolist(),
+            chains,
+            strict=True,
+        )
         return [
             Gap(
                 device=self.ordinal,
-                start_ns=int(self.gaps.start_ns[position]),
-                length_ns=int(self.gaps.end_ns[position] - self.gaps.start_ns[position]),
-                before=operation_name(_ended_last(self._events, self.device, int(self.gaps.start_ns[position]))),
-                after=operation_name(int(self.gaps.ended_by[position])),
+                start_ns=start_ns,
+                length_ns=length_ns,
+                before=operation_name(first),
+                after=operation_name(after),
                 causes_ns={name: ns for name, ns in zip(CAUSES, causes, strict=True) if ns},
-                nvtx=_around(self._events, int(self._events.operations.call[self.gaps.ended_by[position]]), range_name),
+                nvtx=tuple(names[name] for name in chain),
             )
-            for position, causes in zip(self.listed.tolist(), self._listed_causes.T.tolist(), strict=True)
+            for start_ns, length_ns, first, after, causes, chain in rows
         ]
 
 
@@ -202,34 +260,31 @@ def idle(
     """Explain all idle time within the span of each device; ``devices`` are the CUDA ordinals by index."""
     operations = events.operations
     took_time = operations.end_ns > operations.start_ns
-    timeline_of = lru_cache(1)(lambda thread: ThreadTimeline.of(events, thread))  # those of all would not fit
-    accounts, longest = [], []
+    timeline_of = lru_cache(1)(lambda lines: ThreadTimeline.of(events, lines))  # those of all would not fit
+    ids: dict[str, int] = {}
+    groups = int(events.ranges.group.max(initial=-1)) + 1
+    name_of_group = np.array([ids.setdefault(range_name(group), len(ids)) for group in range(groups)], np.int64)
+    all_lines = list(thread_batches(events))
+    explained, longest = [], []
     for index, ordinal in enumerate(devices):
         if (took_time & (operations.device == index)).any():
-            account = _DeviceAccount(events, index, ordinal, top)
-            for thread in np.unique(account.thread[account.thread != NONE]).tolist():
-                account.add_thread(thread, timeline_of(thread))
-            accounts.append(account.result(range_name))
-            longest += account.longest(operation_name, range_name)
+            causes = _DeviceCauses(events, index, ordinal, top)
+            for lines in all_lines:
+                causes.add_threads(lines, timeline_of)
+            explained.append(causes.result(range_name))
+            longest += causes.longest(operation_name, list(ids), name_of_group)
     longest.sort(key=lambda gap: (-gap.length_ns, gap.device, gap.start_ns))
-    return Idle(tuple(accounts), tuple(longest[:top]))
+    return Idle(tuple(explained), tuple(longest[:top]))
 
 
-def _ended_last(events: Events, device: int, end_ns: int) -> int:
-    """Return the operation of a device that ends at a time; of several the first kind, then the last to start."""
+def _ended_last(events: Events, device: int, end_ns: Int64s) -> Int64s:
+    """Return the operation of a device that ends at each time; of several the first kind, then the last to start.
+
+    At each of the times some operation of the device ends that took time.
+    """
     operations = events.operations
-    candidates = np.flatnonzero((operations.device == device) & (operations.end_ns == end_ns))
-    candidates = candidates[operations.start_ns[candidates] < end_ns]
-    keys = (-operations.start_ns[candidates], operations.kind[candidates])
-    return int(candidates[np.lexsort(keys)[0]])
-
-
-def _around(events: Events, call: int, range_name: Callable[[int], str]) -> tuple[str, ...]:
-    """Return the push/pop ranges that were open on the thread of a call when it began, the outermost first."""
-    if call == NONE:
-        return ()
-    ranges = events.ranges
-    part = ranges.of_thread(int(events.calls.thread_of(np.array([call]))[0]))
-    at_ns = events.calls.start_ns[call]
-    opened = ranges.is_push_pop[part] & (ranges.start_ns[part] <= at_ns) & (ranges.end_ns[part] > at_ns)
-    return tuple(range_name(int(group)) for group in ranges.group[part][opened])
+    candidates = np.flatnonzero((operations.device == device) & np.isin(operations.end_ns, end_ns))
+    candidates = candidates[operations.start_ns[candidates] < operations.end_ns[candidates]]
+    keys = (-operations.start_ns[candidates], operations.kind[candidates], operations.end_ns[candidates])
+    candidates = candidates[np.lexsort(keys)]
+    return candidates[np.searchsorted(operations.end_ns[candidates], end_ns)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.section_types import Launch, LaunchCost
-from nsys_digest.sections.durations import tails
+from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import NEVER, LaunchedWork
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.link import CLASSES, NONE, Calls, Events
@@ -21,11 +23,16 @@ def launch(events: Events, work: LaunchedWork) -> Launch:
     group = calls.group[call]
     counted = first_ns != NEVER
     counted &= (calls.class_of_group == CLASSES.index(CallClass.launch))[group]
-    costs = {}
-    for name in dict.fromkeys(calls.names):
-        chosen = counted & np.array([name == other for other in calls.names])[group]
-        if chosen.any():
-            costs[name] = _cost(calls, call[chosen], first_ns[chosen])
+    ids: dict[str, int] = {}
+    id_of = np.array([ids.setdefault(name, len(ids)) for name in calls.names], np.int64)
+    some = np.flatnonzero(counted)
+    some = some[np.argsort(id_of[group[some]], kind="stable")]
+    edges = np.searchsorted(id_of[group[some]], np.arange(len(ids) + 1)).tolist()
+    costs = {
+        name: _cost(calls, call[some[low:high]], first_ns[some[low:high]])
+        for name, (low, high) in zip(ids, pairwise(edges), strict=True)
+        if high > low
+    }
     graphs = counted & calls.graph_group[group]
     kernels = counted & ~graphs
     unmatched = (events.operations.kind == GPU_KINDS.index("kernel")) & (events.operations.call == NONE)
@@ -41,8 +48,8 @@ def _cost(calls: Calls, launched: Ints, first_ns: Int64s) -> LaunchCost:
     start_ns, end_ns = calls.start_ns[launched], calls.end_ns[launched]
     delay_ns = first_ns - end_ns
     return LaunchCost(
-        api=tails(end_ns - start_ns),
-        queue_delay=tails(delay_ns[delay_ns >= 0]),
-        latency=tails(first_ns - start_ns),
+        api=durations(end_ns - start_ns),
+        queue_delay=durations(np.maximum(delay_ns, 0)),
+        latency=durations(np.maximum(first_ns - start_ns, 0)),  # clocks differ by a little; more is warned of
         started_before_return_count=int(np.count_nonzero(delay_ns < 0)),
     )

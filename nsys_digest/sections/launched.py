@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s, union_lengths
+from nsys_digest.algorithms.lines import positions
 from nsys_digest.algorithms.nesting import depths
 from nsys_digest.trace.columns import Ints, small_ids
 from nsys_digest.trace.link import NONE, Events
@@ -16,6 +15,7 @@ from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 _SLICE = 1 << 18
 _LONG = 1 << 8
+_TOGETHER = 1 << 5
 NEVER = np.iinfo(np.int64).max
 
 
@@ -43,12 +43,7 @@ class LaunchedWork:
         launching = small_ids(np.flatnonzero(launches), calls.start_ns.size)
         del launches
         edges = np.searchsorted(launching, calls.edges)
-        self._lines: defaultdict[int, list[slice]] = defaultdict(list)
-        for thread in np.flatnonzero(np.diff(edges)).tolist():
-            part = slice(int(edges[thread]), int(edges[thread + 1]))
-            launching[part], lengths = _in_lines(launching[part], events)
-            borders = (part.start + np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))).tolist()
-            self._lines[thread] += [slice(low, high) for low, high in pairwise(borders)]
+        self._lines = _Lines.of(launching, edges, events)
         self._operations, self._calls, self._call = operations, calls, launching
         place = np.zeros(calls.start_ns.size, launching.dtype)
         place[launching] = np.arange(launching.size, dtype=launching.dtype)
@@ -95,21 +90,15 @@ class LaunchedWork:
         return self._stretches(thread, start_ns, end_ns, wholly=False)
 
     def _stretches(self, thread: Ints, start_ns: Int64s, end_ns: Int64s, *, wholly: bool) -> Stretches:
-        found: list[Stretches] = []
-        for one in np.unique(thread).tolist():
-            asked = np.flatnonzero(thread == one)
-            for line in self._lines.get(one, ()):
-                begins, ends = self._calls.start_ns[self._call[line]], self._calls.end_ns[self._call[line]]
-                first = np.searchsorted(begins, start_ns[asked], side="left") + line.start
-                if wholly:
-                    after = np.searchsorted(ends, end_ns[asked], side="right") + line.start
-                else:
-                    after = np.searchsorted(begins, end_ns[asked], side="left") + line.start
-                real = after > first
-                found.append(Stretches(first[real], after[real], asked[real]))
-        if not found:
-            return Stretches(*(np.zeros(0, np.int64) for _ in range(3)))
-        return Stretches(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        asked, line = self._lines.of_threads(thread)
+        edges, times = self._lines.edges, self._calls.end_ns if wholly else self._calls.start_ns
+        low, high = int(line.min(initial=0)), int(line.max(initial=-1)) + 1
+        part = slice(int(edges[low]), int(edges[high])) if high > low else slice(0, 0)
+        edges, line = edges[low : high + 1] - part.start, line - low
+        first = positions(self._calls.start_ns[self._call[part]], edges, line, start_ns[asked], "left")
+        after = positions(times[self._call[part]], edges, line, end_ns[asked], "right" if wholly else "left")
+        real = after > first
+        return Stretches(first[real] + part.start, after[real] + part.start, asked[real])
 
     def kernel_count(self, first: Ints, after: Ints) -> Int64s:
         """Return how many kernels each stretch launched."""
@@ -122,11 +111,18 @@ class LaunchedWork:
         The stretches of a group must not share a call. Groups are taken together up to a quarter of a million
         operations at once, so that memory stays bounded but by the largest group.
         """
+        lengths = np.zeros(groups, np.int64)
+        ended = _ending_together(after, group)
+        for chosen in ended:
+            lengths[group[chosen]] = self._suffix_lengths(first[chosen], int(after[chosen[0]]))
+        if ended:
+            rest = np.ones(group.size, bool)
+            rest[np.concatenate(ended)] = False
+            first, after, group = first[rest], after[rest], group[rest]
         order = np.argsort(group, kind="stable")
         group, low = group[order], self._edges[first[order]]
         sizes = self._edges[after[order]] - low
         del order
-        lengths = np.zeros(groups, np.int64)
         reached = np.cumsum(sizes, dtype=np.int64)
         at = 0
         while at < group.size:
@@ -138,6 +134,23 @@ class LaunchedWork:
             lengths += self._union_lengths(low[part], sizes[part], group[part], groups)
             at = until
         return lengths
+
+    def _suffix_lengths(self, first: Ints, after: int) -> Int64s:
+        """Return the union of the operations of stretches that all end with the same call, at once.
+
+        Time is cut wherever an operation begins or ends; a piece is in the union of a stretch where the last operation
+        over it, in order of launch, is not before the stretch.
+        """
+        low = int(self._edges[first].min())
+        work = self._order[low : int(self._edges[after])]
+        start_ns, end_ns = self._operations.start_ns[work], self._operations.end_ns[work]
+        real = np.flatnonzero(end_ns > start_ns)
+        times = np.unique(np.concatenate((start_ns[real], end_ns[real])))
+        last = _last_over(np.searchsorted(times, start_ns[real]), np.searchsorted(times, end_ns[real]), times.size)
+        lengths = np.zeros(work.size + 1, np.int64)
+        covered = np.flatnonzero(last >= 0)
+        np.add.at(lengths, real[last[covered]], np.diff(times, append=times[-1:])[covered])
+        return np.cumsum(lengths[::-1])[::-1][self._edges[first] - low]
 
     def _in_order(self, low: Ints, sizes: Ints) -> Int64s:
         """Return the operations of stretches that share none, in order of start, by which operations are numbered."""
@@ -164,6 +177,35 @@ class LaunchedWork:
         return union_lengths(self._operations.start_ns, self._operations.end_ns, of, groups, operation)
 
 
+def _ending_together(after: Ints, group: Ints) -> list[Int64s]:
+    """Return stretches that end with the same call, many together, and of which each is the only one of its group.
+
+    So end those of ranges that are never ended: looked at one by one they cost the square of their number.
+    """
+    only = np.flatnonzero(np.bincount(group)[group] == 1) if group.size else np.zeros(0, np.int64)
+    only = only[np.argsort(after[only], kind="stable")]
+    borders = np.flatnonzero(np.diff(after[only])) + 1
+    return [chosen for chosen in np.split(only, borders) if chosen.size >= _TOGETHER]
+
+
+def _last_over(begin: Int64s, end: Int64s, size: int) -> Int64s:
+    """Return for each of ``size`` places the last of the intervals ``[begin, end)`` of places over it, -1 for none.
+
+    An interval is two stretches of a power of two, which may overlap; from the longest down, each is halved.
+    """
+    power = np.frexp((end - begin).astype(np.float64))[1] - 1
+    last = np.full(size, -1, np.int64)
+    for level in range(int(power.max(initial=-1)), -1, -1):
+        half = 1 << level
+        if level < int(power.max()):
+            right = last[:-half].copy()
+            np.maximum(last[half:], right, out=last[half:])
+        own = np.flatnonzero(power == level)
+        np.maximum.at(last, begin[own], own)
+        np.maximum.at(last, end[own] - half, own)
+    return last
+
+
 def _consecutive(low: Ints, sizes: Ints) -> Int64s:
     """Return ``low, low + 1, …`` of each stretch, ``sizes`` numbers each, one behind the other."""
     ends = np.cumsum(sizes, dtype=np.int64)
@@ -171,11 +213,43 @@ def _consecutive(low: Ints, sizes: Ints) -> Int64s:
     return numbers
 
 
-def _in_lines(launching: Ints, events: Events) -> tuple[Ints, Int64s]:
-    """Return the launching calls of a thread line by line, and the length of each line."""
-    start_ns, end_ns = events.calls.start_ns[launching], events.calls.end_ns[launching]
-    if (end_ns[:-1] <= start_ns[1:]).all():
-        return launching, np.array([launching.size])
+class _Lines(NamedTuple):
+    """Lines of launching calls: line ``l`` has those at ``edges[l]:edges[l + 1]``.
+
+    Thread ``t`` has lines ``first[t]`` to ``first[t + 1] - 1``.
+    """
+
+    edges: Int64s
+    first: Int64s
+
+    @classmethod
+    def of(cls, launching: Ints, edges: Int64s, events: Events) -> _Lines:
+        """Put the launching calls of each thread, ``edges[t]:edges[t + 1]``, line by line in place."""
+        start_ns, end_ns = events.calls.start_ns[launching], events.calls.end_ns[launching]
+        overlap = np.flatnonzero(end_ns[:-1] > start_ns[1:]) + 1
+        counts = np.minimum(np.diff(edges), 1)
+        borders = [edges]
+        for thread in np.unique(np.searchsorted(edges, overlap, side="right") - 1).tolist():
+            low, high = int(edges[thread]), int(edges[thread + 1])
+            order, lengths = _in_lines(start_ns[low:high], end_ns[low:high])
+            launching[low:high] = launching[low:high][order]
+            counts[thread] = lengths.size
+            borders.append(low + np.cumsum(lengths[:-1]))
+        first = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        return cls(np.unique(np.concatenate(borders)), first)
+
+    def of_threads(self, thread: Ints) -> tuple[Int64s, Int64s]:
+        """Return each line of each thread asked for, as the position of the thread and the line."""
+        known = np.minimum(thread, self.first.size - 2)
+        counts = np.where(thread == known, self.first[known + 1] - self.first[known], 0)
+        asked = np.repeat(np.arange(thread.size), counts)
+        behind = np.cumsum(counts)
+        line: Int64s = np.arange(asked.size) + np.repeat(self.first[known] - behind + counts, counts)
+        return asked, line
+
+
+def _in_lines(start_ns: Int64s, end_ns: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the order of the launching calls of a thread line by line, and the length of each line."""
     nesting = np.lexsort((-end_ns, start_ns))
     depth = depths(start_ns[nesting], np.maximum(end_ns, start_ns + 1)[nesting])
-    return launching[nesting[np.argsort(depth, kind="stable")]], np.bincount(depth)
+    return nesting[np.argsort(depth, kind="stable")], np.bincount(depth)

@@ -1,4 +1,4 @@
-"""What each range name stands for beside its totals: tails, self time, and the GPU work launched from within."""
+"""What each range name stands for beside its totals: durations, self time, and the GPU work launched from within."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nsys_digest.algorithms.accumulators import StreamingUnion
 from nsys_digest.algorithms.intervals import Int64s, grouped_union
-from nsys_digest.algorithms.nesting import depths, parents
+from nsys_digest.algorithms.lines import batches, lines_of
+from nsys_digest.algorithms.nesting import innermost
 from nsys_digest.model.section_types import NvtxDetail
-from nsys_digest.sections.durations import tails_by_group
+from nsys_digest.sections.durations import durations_by_group
 from nsys_digest.sections.launched import LaunchedWork
-from nsys_digest.trace.columns import Ints, small_ids
+from nsys_digest.trace.columns import Bools, Ints, small_ids
 from nsys_digest.trace.link import Events
 
 
@@ -29,10 +31,11 @@ def nvtx_detail(
     name: Ints = id_of.astype(np.int32)[ranges.group] if ranges.group.size else np.zeros(0, np.int32)
     count = len(ids)
     thread: Ints = np.repeat(np.arange(len(ranges.threads), dtype=np.int32), np.diff(ranges.edges))
-    found = tails_by_group(name, ranges.start_ns, ranges.end_ns, count)
+    found = durations_by_group(name, ranges.start_ns, ranges.end_ns, count)
     threads = _distinct(name, thread, count)
     opened = np.bincount(name[ranges.was_open], minlength=count)
-    self_ns, has_push_pop = _self_time(events, name, scope_of_group, count)
+    on_one_line = (threads == 1) & (np.bincount(id_of, minlength=count) == 1)
+    self_ns, has_push_pop = _self_time(events, name, scope_of_group, on_one_line)
     launched_ns, launched_kernels = _launched(events, work, name, thread, count)
     return {
         text: NvtxDetail(
@@ -61,30 +64,52 @@ def _distinct(name: Ints, thread: Ints, count: int) -> Int64s:
     return np.bincount(np.unique(pairs) // width, minlength=count)
 
 
-def _self_time(events: Events, name: Ints, scope_of_group: Ints, count: int) -> tuple[Int64s, Int64s]:
+def _self_time(events: Events, name: Ints, scope_of_group: Ints, on_one_line: Bools) -> tuple[Int64s, Int64s]:
     """Return the self time of each name, and how many push/pop ranges it has.
 
-    The inner ranges of a range are those directly inside it on the same thread and in the same domain.
+    A line is a thread in a domain, on which ranges nest; the self time of a name is the union, over all lines, of the
+    time in which a range of the name is the innermost. What a name has on a single line is disjoint, and is added up.
     """
-    ranges = events.ranges
+    ranges, count = events.ranges, on_one_line.size
     own = np.zeros(count, np.int64)
     counts = np.bincount(name[ranges.is_push_pop], minlength=count)
-    scope_of_group = small_ids(scope_of_group, len(scope_of_group))
-    scope = scope_of_group[ranges.group] if ranges.group.size else scope_of_group
-    for thread in range(len(ranges.threads)):
-        part = ranges.of_thread(thread)
-        nested = np.flatnonzero(ranges.is_push_pop[part]) + part.start
-        np.add.at(own, name[nested], ranges.end_ns[nested] - ranges.start_ns[nested])
-        real = nested[ranges.end_ns[nested] > ranges.start_ns[nested]]
-        for domain in np.unique(scope[real]).tolist():
-            line = real[scope[real] == domain]
-            start_ns, end_ns = ranges.start_ns[line], ranges.end_ns[line]
-            parent = parents(depths(start_ns, end_ns))
-            inner = np.flatnonzero(parent >= 0)
-            outer = parent[inner]
-            inside_ns = np.maximum(np.minimum(end_ns[inner], end_ns[outer]) - start_ns[inner], 0)
-            np.subtract.at(own, name[line[outer]], inside_ns)
+    nested, edges = _lines(events, scope_of_group)
+    if not nested.size:
+        return own, counts
+    union = StreamingUnion()
+    bounds = int(ranges.start_ns[nested].min()), int(ranges.end_ns[nested].max())
+    for lines in batches(edges, *bounds):
+        part = nested[int(edges[lines.low]) : int(edges[lines.high])]
+        line = lines_of(edges, lines.low, lines.high)
+        segments = innermost(lines.put(ranges.start_ns[part], line), lines.put(ranges.end_ns[part], line))
+        line = line[segments.owner]
+        owner: Ints = name[part][segments.owner]
+        alone = on_one_line[owner]
+        np.add.at(own, owner[alone], (segments.end_ns - segments.start_ns)[alone])
+        if not alone.all():
+            shared = np.flatnonzero(~alone)
+            start_ns, end_ns = (lines.time_of(places[shared], line[shared]) for places in segments[:2])
+            union.add(start_ns, end_ns, owner[shared].astype(np.int64))
+    for window in union.take_windows():
+        merged = grouped_union(window.start_ns, window.end_ns, window.group)
+        np.add.at(own, merged.group, merged.end_ns - merged.start_ns)
     return own, counts
+
+
+def _lines(events: Events, scope_of_group: Ints) -> tuple[Ints, Int64s]:
+    """Return the push/pop ranges that took time, by thread and domain, and where each of these lines begins."""
+    ranges = events.ranges
+    nested = np.flatnonzero(ranges.is_push_pop & (ranges.end_ns > ranges.start_ns))
+    nested = small_ids(nested, ranges.start_ns.size)
+    if not nested.size:
+        return nested, np.zeros(1, np.int64)
+    thread: Ints = np.repeat(np.arange(len(ranges.threads), dtype=np.int32), np.diff(ranges.edges))[nested]
+    scope = small_ids(scope_of_group, len(scope_of_group))[ranges.group[nested]]
+    if (scope != scope[0]).any():
+        order = np.lexsort((scope, thread))
+        nested, thread, scope = nested[order], thread[order], scope[order]
+    begins = np.flatnonzero((thread[1:] != thread[:-1]) | (scope[1:] != scope[:-1])) + 1
+    return nested, np.concatenate((np.zeros(1, np.int64), begins, np.array([nested.size])))
 
 
 def _launched(events: Events, work: LaunchedWork, name: Ints, thread: Ints, count: int) -> tuple[Int64s, Int64s]:
@@ -95,9 +120,10 @@ def _launched(events: Events, work: LaunchedWork, name: Ints, thread: Ints, coun
     ranges = events.ranges
     kernels = np.zeros(count, np.int64)
     stretches = []
-    for one in range(len(events.calls.threads)):  # a call has one thread: stretches of two never share one
-        part = ranges.of_thread(one)
+    for threads in batches(ranges.edges[: len(events.calls.threads) + 1], 0, 0):
+        part = slice(int(ranges.edges[threads.low]), int(ranges.edges[threads.high]))
         chosen = np.flatnonzero(ranges.ends_on_thread[part]) + part.start
+        # a call has one thread: stretches of two never share one
         found = work.within(thread[chosen], ranges.start_ns[chosen], ranges.end_ns[chosen])
         merged = grouped_union(found.first, found.after, name[chosen[found.asked]].astype(np.int64))
         np.add.at(kernels, merged.group, work.kernel_count(merged.start_ns, merged.end_ns))

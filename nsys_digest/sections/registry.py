@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,23 +12,27 @@ import numpy as np
 from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import Intervals
 from nsys_digest.errors import MissingData
+from nsys_digest.model.base_types import Warn
 from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.model.section_types import NvtxDetail
-from nsys_digest.sections.categories import Classified, categories, communication, exposed, full_names
+from nsys_digest.sections.categories import Classified, categories, full_names
+from nsys_digest.sections.communication import communication, exposed
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.dispatch_steps import dispatch_steps, step_times
 from nsys_digest.sections.durations import api_durations, kernel_durations
-from nsys_digest.sections.idle import device_gaps, idle
+from nsys_digest.sections.idle import idle
+from nsys_digest.sections.impossible_times import impossible_times
 from nsys_digest.sections.launch import launch
 from nsys_digest.sections.launched import LaunchedWork
+from nsys_digest.sections.lost_rows import lost_rows
 from nsys_digest.sections.memory import memory
 from nsys_digest.sections.nvtx_detail import nvtx_detail
-from nsys_digest.sections.steps import steps
-from nsys_digest.sections.totals import name_of
+from nsys_digest.sections.steps import StepDevices, steps
 from nsys_digest.sections.warnings import AccountLimits
+from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.link import NONE, Calls, Events, link
-from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS
+from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
 from nsys_digest.trace.scan import Scanned
 
 
@@ -61,6 +66,7 @@ def account(
     calls: tuple[Calls, Ints],
     strings: Mapping[int, str],
     idle_ns: Mapping[str, int],
+    session_ns: int | None,
     options: AccountOptions,
 ) -> Account:
     """Make the sections; takes the events out of the collectors.
@@ -72,21 +78,27 @@ def account(
 
     """
     wanted = frozenset(options.sections)
-    events = link(scanned.gpu, scanned.api, scanned.nvtx, calls, gpu.device_of_place)
+    events = link(scanned.gpu, scanned.nvtx, calls, gpu.device_of_place)
     ordinals = [device.device for device in gpu.devices]
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
     # The two take about as long, with Python's lock mostly free.
-    (made, bare), launched = both(
+    (made, bare), (launched, lost, impossible) = both(
         lambda: _by_time(events, scanned, strings, ordinals, range_names, options),
-        lambda: _launched(events, scanned, gpu, range_names, idle_ns, wanted),
+        lambda: (
+            _launched(events, scanned, gpu, range_names, idle_ns, wanted),
+            lost_rows(events, scanned.gpu),
+            impossible_times(events, scanned.gpu, session_ns),
+        ),
     )
     made |= launched.sections
+    if "launch" in made:
+        made["launch"] = replace(made["launch"], without_work_count=lost.launch_count)
     if options.step is not None:
-        made["steps"] = _steps(events, options.step, range_names, gpu, bare)
-    return Account(made, launched.nvtx, _limits(events, wanted, launched.disagreements))
+        made["steps"] = _steps(events, scanned.gpu, options.step, range_names, gpu, bare)
+    return Account(made, launched.nvtx, _limits(events, wanted, launched, (*lost.warnings, *impossible)))
 
 
-def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ...]) -> AccountLimits:
+def _limits(events: Events, wanted: frozenset[str], launched: _Launched, checks: tuple[Warn, ...]) -> AccountLimits:
     """Count what the sections that were made cannot know."""
     kind, call = events.operations.kind, events.operations.call
     unseen = unmatched = 0
@@ -94,7 +106,7 @@ def _limits(events: Events, wanted: frozenset[str], disagreements: tuple[str, ..
         unseen = int(np.count_nonzero(kind == GPU_KINDS.index("graph")))
     if {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
         unmatched = int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE)))
-    return AccountLimits(unseen, unmatched, disagreements)
+    return AccountLimits(unseen, unmatched, launched.disagreements, checks, launched.dispatch_left_out)
 
 
 def _by_time(
@@ -104,7 +116,7 @@ def _by_time(
     ordinals: list[int],
     range_names: list[str],
     options: AccountOptions,
-) -> tuple[dict[str, Any], Intervals | None]:
+) -> tuple[dict[str, Any], list[Intervals] | None]:
     """Make the sections that look at operations and calls in time, and find exposed communication for steps."""
     wanted = frozenset(options.sections)
     made: dict[str, Any] = {}
@@ -125,14 +137,15 @@ def _by_time(
         made["communication"] = communication(kernels, ordinals)
     if "categories" in wanted:
         made["categories"] = categories(kernels)
-    return made, exposed(kernels) if options.step is not None else None
+    return made, exposed(kernels, len(ordinals)) if options.step is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Launched:
     sections: dict[str, Any]
     nvtx: Mapping[str, NvtxDetail]
-    disagreements: tuple[str, ...]
+    disagreements: tuple[str, ...] = ()
+    dispatch_left_out: int = 0
 
 
 def _launched(
@@ -145,21 +158,20 @@ def _launched(
 ) -> _Launched:
     """Make the sections that look at the work behind calls."""
     if not {"launch", "nvtx", "dispatch_steps"} & wanted:
-        return _Launched({}, {}, ())
+        return _Launched({}, {})
     work = LaunchedWork(events)
     made: dict[str, Any] = {}
     details: Mapping[str, NvtxDetail] = {}
-    disagreements: tuple[str, ...] = ()
     if "launch" in wanted:
         made["launch"] = launch(events, work)
     if "nvtx" in wanted and scanned.nvtx is not None:
         scopes = np.array([scanned.nvtx.scope_of(group) for group in range(len(range_names))], np.int64)
         details = nvtx_detail(events, work, scopes, range_names, idle_ns if gpu.busy.start_ns.size else None)
-    if "dispatch_steps" in wanted:
-        names = scanned.nvtx.names if scanned.nvtx is not None else []
-        times = step_times(events, work, gpu.busy)
-        made["dispatch_steps"], disagreements = dispatch_steps(events, times, names)
-    return _Launched(made, details, disagreements)
+    if "dispatch_steps" not in wanted:
+        return _Launched(made, details)
+    names = scanned.nvtx.names if scanned.nvtx is not None else []
+    found = dispatch_steps(events, step_times(events, work, gpu.busy), names)
+    return _Launched(made | {"dispatch_steps": found.steps}, details, found.disagreements, found.left_out)
 
 
 def _range_names(scanned: Scanned) -> list[str]:
@@ -167,7 +179,9 @@ def _range_names(scanned: Scanned) -> list[str]:
     return [scanned.nvtx.display_name(group) for group in range(len(scanned.nvtx.groups))]
 
 
-def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, bare: Intervals | None) -> Any:
+def _steps(
+    events: Events, places: GpuCollector, step: str, names: list[str], gpu: GpuTime, bare: list[Intervals] | None
+) -> Any:
     if step not in names:
         known = sorted(set(names))
         close = [name for name in known if step.lower() in name.lower()]
@@ -176,8 +190,12 @@ def _steps(events: Events, step: str, names: list[str], gpu: GpuTime, bare: Inte
             shown = ", ".join((close or known)[:3]) + (" …" if len(close or known) > 3 else "")
             hint = f"names that contain it: {shown}" if close else f"none contains it; there are {shown}"
         raise MissingData(f"no NVTX range is named {step!r}; {hint}; give --steps the whole name, with its domain")
-    gaps = [device_gaps(events, index) for index in range(len(gpu.devices))]
-    return steps(events, step, names, gpu.busy, bare, gaps)
+    used: defaultdict[int, set[int]] = defaultdict(set)
+    for place, device in enumerate(gpu.device_of_place):
+        used[places.stream_of(place)[0]].add(device)
+    ordinals = tuple(device.device for device in gpu.devices)
+    of_process = {process: frozenset(devices) for process, devices in used.items()}
+    return steps(events, step, names, frozenset((step,)), StepDevices(ordinals, of_process, bare))
 
 
 class _OperationNames:

@@ -28,6 +28,10 @@ class Columns:
         self._arrays: list[Ints] = [np.empty(rows, np.int64) for _ in range(times)]
         self._arrays += [np.empty(rows, np.int16) for _ in range(ids)]
 
+    def __len__(self) -> int:
+        """Return how many rows were taken."""
+        return self._count
+
     def add(self, *columns: Int64s) -> None:
         """Take a batch, one array of shape (n,) a column; they are copied."""
         after = self._count + columns[0].size
@@ -51,6 +55,11 @@ class Columns:
 def small_ids(values: Ints, limit: int) -> Ints:
     """Return ids below ``limit`` in 4 bytes each where they fit."""
     return values.astype(np.int32) if limit < 2**31 else values
+
+
+def smallest_type(limit: int) -> np.dtype[np.signedinteger[Any]]:
+    """Return the smallest type for numbers from -1 to ``limit``."""
+    return next(np.dtype(size) for size in _SIZES if limit <= np.iinfo(size).max)
 
 
 def _fitting(values: Int64s, at_least: np.dtype[np.signedinteger[Any]]) -> np.dtype[np.signedinteger[Any]]:

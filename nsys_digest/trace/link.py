@@ -9,12 +9,13 @@ import numpy as np
 
 from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.nesting import running_max
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, CallClass, call_class, call_name
 from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.collect.nvtx import NvtxCollector, NvtxOptions
-from nsys_digest.trace.columns import Bools, Ints
-from nsys_digest.trace.nsys.tables import OPEN, THREAD_BITS
+from nsys_digest.trace.columns import Bools, Ints, smallest_type
+from nsys_digest.trace.nsys.tables import OPEN, THREAD_BITS, name_of
 
 NONE = -1
 CLASSES = tuple(CallClass)
@@ -41,6 +42,10 @@ class Calls:
     """Index into ``CLASSES`` of each group."""
     graph_group: Bools
     """Whether a group is a CUDA graph launch."""
+    process_of_group: Int64s
+    """The globalPid of each group."""
+    failed: Int64s
+    """The calls that returned an error, in order."""
 
     def of_thread(self, thread: int) -> slice:
         """Return where the calls of a thread are."""
@@ -114,7 +119,6 @@ class Events:
 
 def link(
     gpu: GpuCollector,
-    api: ApiCollector | None,
     nvtx: NvtxCollector | None,
     ordered: tuple[Calls, Ints],
     devices: Sequence[int],
@@ -126,7 +130,7 @@ def link(
     calls, correlation = ordered
     (ranges, marks), operations = both(
         lambda: _ranges_and_marks(nvtx, calls.threads),
-        lambda: _operations(gpu, devices, api, calls, correlation),
+        lambda: _operations(gpu, devices, calls, correlation),
     )
     return Events(operations, calls, ranges, marks)
 
@@ -149,13 +153,12 @@ def order_calls(api: ApiCollector | None, names: Mapping[int, str]) -> tuple[Cal
     assert api.calls is not None
     start_ns, end_ns, group, thread, correlation = api.calls.take()
     order = _by_thread(start_ns, thread)
+    failed = _places_of(api.failed_rows, order)
     start_ns = start_ns[order]
     end_ns = end_ns[order]
     group, thread, correlation = group[order], thread[order], correlation[order]
     del order
-    texts = tuple(
-        names.get(api.names.values[name], f"[string {api.names.values[name]}]") for _, name in api.groups.pairs
-    )
+    texts = tuple(name_of(api.names.values[name], names) for _, name in api.groups.pairs)
     calls = Calls(
         start_ns=start_ns,
         end_ns=end_ns,
@@ -165,62 +168,106 @@ def order_calls(api: ApiCollector | None, names: Mapping[int, str]) -> tuple[Cal
         names=texts,
         class_of_group=np.array([CLASSES.index(call_class(text)) for text in texts], np.int64),
         graph_group=np.array([call_name(text) in GRAPH_LAUNCH_CALLS for text in texts], bool),
+        process_of_group=np.array([api.processes.values[process] for process, _ in api.groups.pairs], np.int64),
+        failed=failed,
     )
     return calls, correlation
 
 
-def _operations(
-    gpu: GpuCollector, devices: Sequence[int], api: ApiCollector | None, calls: Calls, call_correlation: Ints
-) -> Operations:
+def _places_of(rows: list[Int64s], order: Int64s) -> Int64s:
+    """Return where rows stand, in order, once all rows are put in ``order``."""
+    if not rows:
+        return np.zeros(0, np.int64)
+    chosen = np.zeros(order.size, bool)
+    chosen[np.concatenate(rows)] = True
+    return np.flatnonzero(chosen[order])
+
+
+def _operations(gpu: GpuCollector, devices: Sequence[int], calls: Calls, call_correlation: Ints) -> Operations:
     start_ns, end_ns, group, correlation, label = gpu.take_operations()
     pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
     kind_of, place_of = pairs[:, 0], pairs[:, 1]
     process_of_place = np.array([gpu.stream_of(place)[0] for place in range(gpu.place_count)], np.int64)
-    pairs_of_calls = [] if api is None else [api.processes.values[process] for process, _ in api.groups.pairs]
-    process_of_call_group = np.array(pairs_of_calls, np.int64)
-    if not process_of_place.any() and len(set(pairs_of_calls)) == 1:
-        process_of_place[:] = pairs_of_calls[0]  # an old export that names no process, of a program that has only one
+    processes_of_calls = np.unique(calls.process_of_group)
+    of_one_program = not process_of_place.any() and processes_of_calls.size == 1
+    if of_one_program:
+        process_of_place[:] = processes_of_calls  # an old export that names no process, of a program that has only one
     process_of_group = process_of_place[place_of]
-    call: Ints = np.full(start_ns.size, NONE, np.int32)
-    if calls.start_ns.size >= 2**31:
-        call = call.astype(np.int64)
-    for process in np.unique(process_of_group[process_of_group != 0]).tolist():
+    call: Ints = np.full(start_ns.size, NONE, smallest_type(calls.start_ns.size))
+    for process in np.unique(process_of_group[(process_of_group != 0) | of_one_program]).tolist():
         launched = np.flatnonzero((process_of_group == process)[group] & (correlation != 0))
-        chosen = np.flatnonzero((process_of_call_group == process)[calls.group] & (call_correlation != 0))
-        call[launched] = _first_call(calls, chosen, call_correlation[chosen], correlation[launched])
+        chosen = np.flatnonzero((calls.process_of_group == process)[calls.group] & (call_correlation != 0))
+        call[launched] = _launching_call(
+            calls, chosen, call_correlation[chosen], correlation[launched], start_ns[launched]
+        )
     return Operations(
         start_ns=start_ns,
         end_ns=end_ns,
         kind=kind_of.astype(np.int8)[group],
-        device=np.array(devices, np.int16)[place_of][group],
+        device=np.array(devices, smallest_type(max(devices, default=0)))[place_of][group],
         label=label,
         call=call,
         correlation=correlation,
     )
 
 
-def _first_call(calls: Calls, chosen: Int64s, of_call: Ints, wanted: Ints) -> Int64s:
-    """Return, for each wanted correlation id, the one of the chosen calls with that id that began first, or NONE."""
+def _launching_call(calls: Calls, chosen: Int64s, of_call: Ints, wanted: Ints, start_ns: Int64s) -> Int64s:
+    """Return, for each wanted correlation id, the one of the chosen calls that launched work which began then, or NONE.
+
+    An id that several calls share, as nested calls and a program that starts anew in the same process do, is that of
+    the last call that began by then, of nested ones the outer; where none had begun, of the first.
+    """
     if not chosen.size or not wanted.size:
         return np.full(wanted.size, NONE, np.int64)
     low, high = int(of_call.min()), int(of_call.max())
     if high - low < _DENSE * chosen.size + 1024:
-        table = np.full(high - low + 1, NONE, np.int32)
-        table[of_call - low] = np.arange(chosen.size, dtype=np.int32)
-        again = table[of_call - low] != np.arange(chosen.size)
-        if again.any():  # several calls share an id: of these, the outer one is the launch
-            shared = np.flatnonzero(np.isin(of_call, of_call[again]))
-            order = np.lexsort((calls.end_ns[chosen[shared]], -calls.start_ns[chosen[shared]]))
-            table[of_call[shared[order]] - low] = shared[order]
+        place = np.subtract(of_call, low, dtype=np.int64)
+        table = np.full(high - low + 1, NONE, smallest_type(chosen.size))
+        table[place] = np.arange(chosen.size, dtype=table.dtype)
+        shared_ids = np.unique(of_call[table[place] != np.arange(chosen.size)])
         inside = (wanted >= low) & (wanted <= high)
         found = np.full(wanted.size, NONE, np.int64)
-        found[inside] = table[wanted[inside] - low]
+        found[inside] = table[np.subtract(wanted[inside], low, dtype=np.int64)]
     else:
-        order = np.lexsort((-calls.end_ns[chosen], calls.start_ns[chosen], of_call))
+        order = np.argsort(of_call, kind="stable")
         ids = of_call[order]
+        shared_ids = np.unique(ids[1:][ids[1:] == ids[:-1]])
         position = np.minimum(np.searchsorted(ids, wanted, side="left"), ids.size - 1)
         found = np.where(ids[position] == wanted, order[position], NONE)
-    return np.where(found == NONE, NONE, chosen[found])
+    found = np.where(found == NONE, NONE, chosen[found])
+    if shared_ids.size:
+        again = np.flatnonzero(np.isin(wanted, shared_ids))
+        of_shared = np.isin(of_call, shared_ids)
+        found[again] = _call_by_time(calls, chosen[of_shared], of_call[of_shared], wanted[again], start_ns[again])
+    return found
+
+
+def _call_by_time(calls: Calls, chosen: Int64s, of_call: Ints, wanted: Ints, start_ns: Int64s) -> Int64s:
+    """Return the call of each operation by id and time; every wanted id is that of a chosen call."""
+    call, ids = _outer(calls, chosen, of_call)
+    order = np.lexsort((calls.end_ns[call], calls.start_ns[call], ids))
+    call, ids = call[order], ids[order]
+    first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
+    # calls and operations of one id in order of time, calls first where they begin together
+    is_call = np.append(np.ones(call.size, bool), np.zeros(wanted.size, bool))
+    merged = np.lexsort((~is_call, np.append(calls.start_ns[call], start_ns), np.append(ids, wanted)))
+    begun = np.empty(merged.size, np.int64)
+    begun[merged] = np.cumsum(is_call[merged]) - 1
+    first_of_id = first[np.searchsorted(ids[first], wanted)]
+    chosen_call: Int64s = call[np.maximum(begun[call.size :], first_of_id)]
+    return chosen_call
+
+
+def _outer(calls: Calls, chosen: Int64s, of_call: Ints) -> tuple[Int64s, Int64s]:
+    """Return the calls that lie in no other call of the same id and thread, and the id of each."""
+    order = np.lexsort((-calls.end_ns[chosen], calls.start_ns[chosen], calls.thread_of(chosen), of_call))
+    call, ids = chosen[order], of_call[order].astype(np.int64)
+    thread = calls.thread_of(call)
+    begins = np.append(True, (ids[1:] != ids[:-1]) | (thread[1:] != thread[:-1]))
+    latest_ns = running_max(calls.end_ns[call], begins)
+    outer = begins.copy()
+    outer[1:] |= calls.start_ns[call[1:]] >= latest_ns[:-1]
+    return call[outer], ids[outer]
 
 
 def _ranges_and_marks(nvtx: NvtxCollector | None, call_threads: tuple[int, ...]) -> tuple[Ranges, Marks]:

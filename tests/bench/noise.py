@@ -27,14 +27,14 @@ NOISES: dict[str, Draw] = {
 
 
 def share(draw: Draw, runs: int, *, figures: int, moved: float, relative: float, args: argparse.Namespace) -> float:
-    """Return the share of pairs of checks with a finding: in the moved figure, or in any where none is moved."""
+    """Return the share of pairs in which a change is found: in the moved figure, or in any where none is moved."""
     random = np.random.default_rng(args.seed)
     found = 0
     for _ in range(args.pairs):
         values = 1 + args.sd * draw(random, (figures, 2 * runs))
         values[0, runs:] += moved * args.sd
         trials = [Samples(tuple(row[:runs]), tuple(row[runs:]), "up", relative, 0.0, 0.0) for row in values]
-        hits = [finding.p_adjusted <= 1 - args.confidence + 1e-9 for finding in judge(trials, args.confidence)]
+        hits = [result.p_adjusted <= 1 - args.confidence + 1e-9 for result in judge(trials, args.confidence)]
         found += hits[0] if moved else any(hits)
     return found / args.pairs
 

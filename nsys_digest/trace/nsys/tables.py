@@ -49,6 +49,7 @@ NVTX_DOMAIN_CREATE: Final = 75
 
 # ENUM_NSYS_EVENT_CLASS: 0 CUDA runtime, 1 CUDA driver; 67 is a second row of a call, with its call chain.
 API_CLASSES: Final = (0, 1)
+API_RESULT: Final = "returnValue"
 
 SEVERITIES: Final = {2: "warning", 3: "error"}
 
@@ -64,6 +65,11 @@ NO_STRING: Final = -1
 def process_of(global_id: int) -> int:
     """Return the process id in a globalPid or globalTid (bits 24 to 47; Analysis Guide, "Common SQLite Examples")."""
     return (global_id >> 24) & 0xFFFFFF
+
+
+def name_of(string_id: int, strings: Mapping[int, str]) -> str:
+    """Return the text of a string id, also of one that the trace has no text for: it is called by its number."""
+    return strings.get(string_id, "(unnamed)" if string_id == NO_STRING else f"[string {string_id}]")
 
 
 def known_process_of(global_id: int) -> int | None:
@@ -150,8 +156,9 @@ _GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], tuple[Column, ...]]]] 
 
 
 def api_query(source: Source, *, detail: bool = False) -> Query | None:
-    """Return start, end, name id, event class, thread of every CUDA API call; None without a table.
+    """Return start, end, name id, event class, thread, return value of every CUDA API call; None without a table.
 
+    The return value is a ``cudaError_t`` or ``CUresult``, 0 for success and where the export does not say.
     With ``detail`` the correlation id follows (0 for none).
     """
     table = find_table(source, API)
@@ -163,6 +170,7 @@ def api_query(source: Source, *, detail: bool = False) -> Query | None:
         Column("nameId", NO_STRING),
         Column("eventClass", API_CLASSES[0]),
         Column("globalTid"),
+        Column(API_RESULT),
     )
     return Query(table, (*columns, Column("correlationId")) if detail else columns)
 
@@ -204,7 +212,7 @@ def missing_columns(source: Source) -> dict[str, list[str]]:
     """Return the columns that every nsys version writes and this file lacks, by table: a cut-down export."""
     expected = {
         **dict.fromkeys(GPU_TABLES.values(), (*GPU_COLUMNS, "correlationId")),
-        API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"),
+        API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", API_RESULT),
         NVTX: ("start", "end", "eventType", "text", "globalTid", "textId", "domainId"),
     }
     missing = {}

@@ -1,0 +1,94 @@
+"""Which calls are what, for the checks of whole events: by the group of a call, hence once a name and process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.model.cuda_calls import (
+    CONTEXT_WAIT_CALLS,
+    COPY_CALLS,
+    GRAPH_LAUNCH_CALLS,
+    KERNEL_LAUNCH_CALLS,
+    SET_CALLS,
+    STREAM_WAIT_CALLS,
+    is_one_of,
+)
+from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.link import NONE, Calls
+
+WORK_CALLS: Final[Mapping[str, Set[str]]] = {
+    "kernel launch": KERNEL_LAUNCH_CALLS,
+    "CUDA graph launch": GRAPH_LAUNCH_CALLS,
+    "copy": COPY_CALLS,
+    "set": SET_CALLS,
+}
+"""Calls that put work on a GPU, by what a message calls one."""
+
+
+def groups_of(calls: Calls, names: Set[str]) -> Bools:
+    """Return which groups are calls of those names."""
+    return np.array([is_one_of(name, names) for name in calls.names], bool)
+
+
+def work_of_group(calls: Calls) -> Int64s:
+    """Return the index into ``WORK_CALLS`` of each group; ``NONE`` for other calls."""
+    work = np.full(len(calls.names), NONE)
+    for index, names in enumerate(WORK_CALLS.values()):
+        work[groups_of(calls, names)] = index
+    return work
+
+
+def succeeded(calls: Calls, groups: Bools) -> Int64s:
+    """Return the calls of those groups that returned no error."""
+    chosen = groups[calls.group]
+    chosen[calls.failed] = False
+    return np.flatnonzero(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Waits of a process for all of its GPU work, in order of start; arrays of shape (n,)."""
+
+    start_ns: Int64s
+    done_ns: Int64s
+    """When the first wait that began no earlier returned: all work launched before this one had ended by then."""
+
+
+def context_waits(calls: Calls, gpu: GpuCollector) -> dict[int, Waits]:
+    """Return, by globalPid, waits for a whole context, of processes whose GPU rows are all of one context.
+
+    Which context or device a call waits for is not in its row, so that nothing is known of other processes.
+    """
+    return _waits(calls, CONTEXT_WAIT_CALLS, _alone(gpu, 3))
+
+
+def stream_waits(calls: Calls, gpu: GpuCollector) -> dict[int, Waits]:
+    """Return, by globalPid, waits for a stream or a context, of processes whose GPU rows are all of one stream."""
+    return _waits(calls, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4))
+
+
+def _alone(gpu: GpuCollector, parts: int) -> set[int]:
+    """Return the processes with one place alone, told apart by (process, device, context, stream) up to that part."""
+    places = {gpu.stream_of(place)[:parts] for place in range(gpu.place_count)}
+    processes = [process for process, *_ in places]
+    return {process for process in processes if processes.count(process) == 1}
+
+
+def _waits(calls: Calls, names: Set[str], processes: set[int]) -> dict[int, Waits]:
+    waiting = succeeded(calls, groups_of(calls, names))
+    process = calls.process_of_group[calls.group[waiting]] if waiting.size else waiting
+    nameless = len(set(calls.process_of_group.tolist())) == 1 and processes == {0}  # as in an old export
+    found = {}
+    for one in np.unique(process).tolist():
+        if one in processes or nameless:
+            mine = waiting[process == one]
+            mine = mine[np.argsort(calls.start_ns[mine], kind="stable")]
+            done_ns = np.minimum.accumulate(calls.end_ns[mine][::-1])[::-1]
+            found[one] = Waits(calls.start_ns[mine], done_ns)
+    return found

@@ -1,0 +1,206 @@
+"""Launches that succeeded and have no GPU row: busy time is then a lower bound.
+
+A launch counts where it returned no error, lies in no stream capture of its process (what is captured runs when its
+graph does; other threads may launch into a capture too), and neither holds nor lies in a call with work of its own, as
+a driver call within its runtime call does.
+
+What had not run when the capture ended has no row either, and is no fault: up to as many launches as a launch queue
+holds, behind the last one of their thread that has a row, if they are no more than half of its launches. A few others
+may wait in a second stream: up to 1 % of the process's launches. Neither holds for launches before a wait of the
+process for its whole context that returned: those had run, and more than 0.1 % of them without a row is a loss.
+
+A copy may leave no row (host to host, no bytes), and no export says which: copies and sets count where more than half
+of ten or more leave none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from nsys_digest.algorithms.intervals import Int64s, Intervals, union
+from nsys_digest.algorithms.nesting import running_max
+from nsys_digest.model.base_types import Warn
+from nsys_digest.model.cuda_calls import CAPTURE_BEGIN_CALLS, CAPTURE_END_CALLS
+from nsys_digest.sections.call_groups import WORK_CALLS, context_waits, groups_of, work_of_group
+from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.link import NONE, Calls, Events, process_of_thread
+from nsys_digest.trace.nsys.tables import GPU_KINDS, process_of
+from nsys_digest.units import counted
+
+QUEUE_DEPTH: Final = 1024
+"""Launches that a stream holds before the next one blocks, by what the driver does on the GPUs of today."""
+_EDGE_SHARE, _RUN_SHARE = 0.01, 0.001
+_FEWEST_COPIES = 10
+_KINDS: Final = tuple(WORK_CALLS)
+_LAUNCHES: Final = _KINDS.index("kernel launch"), _KINDS.index("CUDA graph launch")
+_EVER = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LostRows:
+    """Launches of kernels and graphs without a row, those at the edge of the capture included, and the warnings.
+
+    ``launch_count`` is None where there is GPU work, but no call of any is known: the ids in the export do not match.
+    """
+
+    launch_count: int | None
+    warnings: tuple[Warn, ...]
+
+
+def lost_rows(events: Events, gpu: GpuCollector) -> LostRows:
+    """Look for launches without work."""
+    calls = events.calls
+    kind_of_group = work_of_group(calls)
+    if not (kind_of_group != NONE).any():
+        return LostRows(0, ())
+    with_work = np.zeros(calls.start_ns.size, bool)
+    with_work[events.operations.call[events.operations.call != NONE]] = True
+    asked = (kind_of_group != NONE)[calls.group]
+    asked[calls.failed] = False
+    without = np.flatnonzero(asked & ~with_work)
+    without = without[~_captured(calls, without)]
+    without = without[~_beside_work(calls, with_work, without)]
+    asked[~with_work] = False
+    asked[without] = True
+    kind = kind_of_group[calls.group[without]]
+    launch_count = int(np.count_nonzero(np.isin(kind, _LAUNCHES)))
+    if not with_work.any():
+        return LostRows(None if events.operations.call.size else launch_count, ())
+    if not without.size:
+        return LostRows(launch_count, ())
+    found = _Found(calls, np.flatnonzero(asked), with_work, without, kind_of_group)
+    return LostRows(launch_count, tuple(_warnings(found, gpu)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Calls that should have work, which of all calls have it, and those of the former that lack it."""
+
+    calls: Calls
+    asked: Int64s
+    with_work: Bools
+    without: Int64s
+    kind_of_group: Int64s
+
+    def of(self, call: Int64s, process: int, kind: int) -> Int64s:
+        """Return those of the calls that are of a process and of that kind."""
+        group = self.calls.group[call]
+        chosen = (self.calls.process_of_group == process) & (self.kind_of_group == kind)
+        found: Int64s = call[chosen[group]]
+        return found
+
+
+def _warnings(found: _Found, gpu: GpuCollector) -> Iterator[Warn]:
+    waits = context_waits(found.calls, gpu)
+    in_process = np.unique(found.calls.process_of_group[found.calls.group[found.with_work]])
+    with_graphs = {gpu.stream_of(place)[0] for kind, place in gpu.groups.pairs if GPU_KINDS[kind] == "graph"}
+    with_graphs |= {process for process, count in gpu.graph_nodes.items() if count}
+    for process in sorted(in_process.tolist()):
+        last_wait_ns = int(waits[process].start_ns[-1]) if process in waits else _EVER.min
+        told = []
+        for kind in range(len(_KINDS)):
+            lacking = found.of(found.without, process, kind)
+            if not lacking.size:
+                continue
+            asked = found.of(found.asked, process, kind)
+            if kind in _LAUNCHES:
+                lost = _is_loss(found, lacking, asked, last_wait_ns)
+                if _KINDS[kind] == "CUDA graph launch" and process not in with_graphs and 0 not in with_graphs:
+                    continue  # no graph was traced at all, which has words of its own
+            else:
+                lost = lacking.size >= _FEWEST_COPIES and 2 * lacking.size > asked.size
+            if lost:
+                told.append((kind, lacking.size, asked.size))
+        for kind, lacking_count, asked_count in told:
+            yield _warn(process, _KINDS[kind], lacking_count, asked_count)
+
+
+def _warn(process: int, kind: str, lacking: int, asked: int) -> Warn:
+    have = "has" if lacking == 1 else "have"
+    bound = (
+        f"{lacking:,} of {counted(asked, kind)} of process {process_of(process)} {have} no GPU row: busy is a lower "
+        "bound, idle an upper bound"
+    )
+    if kind == "CUDA graph launch":
+        return Warn("graph-work-missing", f"{bound}. Profile a shorter stretch, or with --cuda-graph-trace=node")
+    if kind == "kernel launch":
+        return Warn("gpu-rows-missing", f"{bound}. Capture a shorter stretch, and let the program end on its own")
+    return Warn("gpu-rows-missing", f"{bound}, unless the program copies host to host or no bytes")
+
+
+def _is_loss(found: _Found, lacking: Int64s, asked: Int64s, last_wait_ns: int) -> bool:
+    """Tell whether launches without work are more than what the edge of the capture explains."""
+    calls = found.calls
+    had_run = calls.end_ns[lacking] <= last_wait_ns
+    if np.count_nonzero(had_run) > _RUN_SHARE * asked.size:
+        return True
+    thread = calls.thread_of(lacking)
+    pending = np.zeros(lacking.size, bool)
+    for one in np.unique(thread).tolist():
+        of_thread = calls.of_thread(one)
+        worked = np.flatnonzero(found.with_work[of_thread])
+        last = of_thread.start + int(worked[-1] if worked.size else -1)
+        behind = (thread == one) & (lacking > last) & ~had_run
+        count = np.count_nonzero(behind)
+        launches = np.count_nonzero((asked >= of_thread.start) & (asked < of_thread.stop))
+        if count <= QUEUE_DEPTH and 2 * count <= launches:
+            pending |= behind
+    return bool(np.count_nonzero(~pending) > _EDGE_SHARE * asked.size)
+
+
+def _captured(calls: Calls, call: Int64s) -> Bools:
+    """Tell which calls begin within a stream capture of their process."""
+    captured = np.zeros(call.size, bool)
+    process = calls.process_of_group[calls.group[call]]
+    for one, windows in _captures(calls).items():
+        mine = np.flatnonzero(process == one)
+        at_ns = calls.start_ns[call[mine]]
+        before = np.searchsorted(windows.start_ns, at_ns, side="right") - 1
+        captured[mine] = (before >= 0) & (at_ns < windows.end_ns[before])
+    return captured
+
+
+def _captures(calls: Calls) -> dict[int, Intervals]:
+    """Return when a stream of a process was being captured, by globalPid; one not ended lasts for ever."""
+    begins, ends = groups_of(calls, CAPTURE_BEGIN_CALLS), groups_of(calls, CAPTURE_END_CALLS)
+    marks = np.flatnonzero((begins | ends)[calls.group]) if begins.any() or ends.any() else np.zeros(0, np.int64)
+    is_begin = begins[calls.group[marks]]
+    real = ~(is_begin & np.isin(marks, calls.failed))
+    marks, is_begin = marks[real], is_begin[real]
+    thread = calls.thread_of(marks)
+    found: dict[int, list[tuple[Int64s, Int64s]]] = {}
+    for one in np.unique(thread).tolist():
+        mine = thread == one
+        at_ns = np.where(is_begin[mine], calls.start_ns[marks[mine]], calls.end_ns[marks[mine]])
+        steps = np.where(is_begin[mine], 1, -1)
+        began_before = 1 if steps[0] < 0 and not np.isin(marks[mine][0], calls.failed) else 0
+        depth = began_before + np.concatenate((np.zeros(1, np.int64), np.cumsum(steps)))
+        is_open = depth > np.minimum.accumulate(np.minimum(depth, 0))  # a later end without a begin ends nothing
+        edges = np.concatenate(([_EVER.min], at_ns, [_EVER.max]))
+        process = process_of_thread(calls.threads[one])
+        found.setdefault(process, []).append((edges[:-1][is_open], edges[1:][is_open]))
+    return {
+        process: union(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        for process, parts in found.items()
+    }
+
+
+def _beside_work(calls: Calls, with_work: Bools, call: Int64s) -> Bools:
+    """Tell which calls lie in, or hold, a call of their thread that has work."""
+    working = np.flatnonzero(with_work)
+    if not working.size or not call.size:
+        return np.zeros(call.size, bool)
+    thread = calls.thread_of(working)
+    latest_ns = running_max(calls.end_ns[working], np.append(True, thread[1:] != thread[:-1]))
+    after = np.searchsorted(working, call)
+    before, after = np.maximum(after - 1, 0), np.minimum(after, working.size - 1)
+    own = calls.thread_of(call)
+    lies_in = (working[before] < call) & (thread[before] == own) & (latest_ns[before] > calls.start_ns[call])
+    holds = (working[after] > call) & (thread[after] == own) & (calls.start_ns[working[after]] < calls.end_ns[call])
+    beside: Bools = lies_in | holds
+    return beside

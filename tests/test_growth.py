@@ -1,0 +1,145 @@
+"""What one more thread, domain, name, open range or mode costs: a few calls, however many there are already.
+
+Work is counted, not timed: each call of a function, of Python or numpy, is one. What is done for all rows at once costs
+the same calls for a thousand as for two thousand; a loop over threads or levels shows as calls for each.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from builder import TraceBuilder
+from nsys_digest import summarize
+from nsys_digest.algorithms.intervals import union_lengths
+
+Draw = Callable[[int], TraceBuilder]
+
+
+def threads(count: int) -> TraceBuilder:
+    """Draw threads that each push a range, launch a kernel in it, and mark a step twice."""
+    trace = TraceBuilder()
+    for number in range(1, count + 1):
+        at = 100 * number
+        trace.range("step", at, at + 50, thread=number)
+        trace.mark("CG_DISPATCH:actual=1:mode=FULL:padded=8", at, thread=number)
+        trace.mark("CG_DISPATCH:actual=1:mode=FULL:padded=8", at + 30, thread=number)
+        trace.api("cudaLaunchKernel_v7000", at + 10, at + 20, thread=number, correlation=number)
+        trace.kernel(at + 30, at + 90, correlation=number)
+    return trace
+
+
+def domains(count: int) -> TraceBuilder:
+    trace = launched()
+    for number in range(1, count + 1):
+        trace.domain(number, f"library {number}").range("r", 10 * number, 10 * number + 5, domain=number)
+    return trace
+
+
+def names(count: int) -> TraceBuilder:
+    trace = launched()
+    for number in range(count):
+        trace.range(f"request {number}", 10 * number, 10 * number + 5)
+    return trace
+
+
+def open_ranges(count: int) -> TraceBuilder:
+    trace = launched()
+    for number in range(count):
+        trace.range("step", number, None)
+    return trace
+
+
+def open_ranges_of_many_names(count: int) -> TraceBuilder:
+    trace = launched()
+    for number in range(count):
+        trace.range(f"request {number}", number, None)
+    return trace
+
+
+def modes(count: int) -> TraceBuilder:
+    trace = launched()
+    for number in range(count):
+        trace.mark(f"CG_DISPATCH:actual=1:mode=M{number}:padded=8", 10 * number)
+    return trace
+
+
+def launched() -> TraceBuilder:
+    """Draw two kernels with a gap between them, each with its launch."""
+    trace = TraceBuilder()
+    for number, at in enumerate((1, 50_000), 1):
+        trace.api("cudaLaunchKernel_v7000", at, at + 5, correlation=number).kernel(at + 10, at + 20, correlation=number)
+    return trace
+
+
+def calls_in(work: Callable[[], Any]) -> int:
+    """Count the calls that some work makes, in all of its threads."""
+    counts: list[int] = []
+
+    def profiler() -> Callable[[FrameType, str, Any], None]:
+        at = len(counts)
+        counts.append(0)
+
+        def profile(_frame: FrameType, event: str, _arg: Any) -> None:
+            if event in ("call", "c_call"):
+                counts[at] += 1
+
+        return profile
+
+    def started(frame: FrameType, event: str, arg: Any) -> None:
+        sys.setprofile(profiler())
+
+    threading.setprofile(started)
+    sys.setprofile(profiler())
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return sum(counts)
+
+
+@pytest.mark.parametrize(
+    ("draw", "most"),
+    [(threads, 90), (domains, 60), (names, 50), (open_ranges, 2), (open_ranges_of_many_names, 60), (modes, 90)],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_one_more_costs_a_few_calls(draw: Draw, most: int, tmp_path: Path) -> None:
+    counts = []
+    for size in (1_500, 3_000):
+        path = draw(size).write(tmp_path / f"{size}.sqlite")
+        summarize(path)  # what is imported and compiled on first use is done
+        counts.append(calls_in(lambda path=path: summarize(path, threads=1)))
+    assert (counts[1] - counts[0]) / 1_500 <= most
+
+
+def test_work_launched_from_ranges_that_never_end_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of 200 open ranges has launched all that was launched since it began: 200 + 199 + … pieces of work."""
+    trace = TraceBuilder()
+    for number in range(200):
+        at = 100 * number
+        trace.range(f"request {number}", at, None)
+        trace.api("cudaLaunchKernel_v7000", at + 10, at + 20, correlation=number + 1)
+        trace.kernel(at + 30, at + 90, correlation=number + 1)
+    path = trace.write(tmp_path / "trace.sqlite")
+    looked_at = []
+
+    def counting(*columns: Any) -> Any:
+        looked_at.append(columns[2].size)
+        return union_lengths(*columns)
+
+    monkeypatch.setattr("nsys_digest.sections.launched.union_lengths", counting)
+    nvtx = summarize(path).nvtx
+    for number in range(200):
+        detail = nvtx[f"request {number}"].detail
+        assert detail is not None
+        assert detail.launched_busy_ns == 60 * (200 - number)
+    assert sum(looked_at) <= 200

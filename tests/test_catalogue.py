@@ -73,6 +73,9 @@ def test_numbers_without_a_unit_only_say_which() -> None:
         "fields",
         "padded",
         "max_nvtx_names",
+        "value",
+        "devices",
+        "thread",
     }
 
 

@@ -274,9 +274,9 @@ def test_memory(tmp_path: Path) -> None:
     memory = digest_of(trace, tmp_path).memory
     assert memory is not None
     assert memory.copies == (
-        Copies("HtoD", "pinned", "device", 3, 1105, 120, Bandwidth(5.0, 10.0, 10.0)),
-        Copies("DtoH", "device", "pageable", 1, 200, 100, Bandwidth(2.0, 2.0, 2.0)),
-        Copies("DtoD", None, None, 1, 10, 10, Bandwidth(1.0, 1.0, 1.0)),
+        Copies("HtoD", "pinned", "device", 3, 1105, 120, Bandwidth(5.0, 10.0, 10.0, 5.0)),
+        Copies("DtoH", "device", "pageable", 1, 200, 100, Bandwidth(2.0, 2.0, 2.0, 2.0)),
+        Copies("DtoD", None, None, 1, 10, 10, Bandwidth(1.0, 1.0, 1.0, 1.0)),
     )
     assert memory.sets == Sets(2, 128, 20)
     assert memory.overlapped_with_kernels_ns == 40 + 10 + 10

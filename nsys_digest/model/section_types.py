@@ -171,6 +171,7 @@ class Bandwidth:
     p50: float | None = figure("gbps", "percentile 50, nearest rank", bad="down", label="p50")
     p95: float | None = figure("gbps", "percentile 95, nearest rank", label="p95")
     max: float | None = figure("gbps", "the fastest", label="max")
+    p5: float | None = figure("gbps", "percentile 5, nearest rank: the slow end", bad="down", label="p5", default=None)
 
 
 @result

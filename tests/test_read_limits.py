@@ -229,7 +229,7 @@ def test_a_pipe_in_a_store_is_left_out(tmp_path: Path) -> None:
     os.mkfifo(store / "main" / "0.json")
     listing = Store(store).entries("main")
     assert (len(listing.entries), len(listing.damaged)) == (1, 1)
-    assert "no regular file" in listing.damaged[0]
+    assert "not a regular file" in listing.damaged[0]
 
 
 def test_messages_of_a_store_end_in_a_code_and_are_one_line(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ demo: $(VENV)/.package ## the report of a real trace: two GPUs train, and this i
 test: $(VENV)/.dev ## the tests
 	$(pytest) $(ARGS)
 
-test-fast: $(VENV)/.dev ## the tests that take less than a second each
-	$(pytest) -m 'not slow' $(ARGS)
+test-fast: $(VENV)/.dev ## the tests that take less than half a second each
+	$(pytest) -m 'not slow and not workloads' $(ARGS)
 
 test-workloads: $(VENV)/.workloads ## the tests that need PyTorch
 	$(pytest) -m workloads $(ARGS)

@@ -1,6 +1,19 @@
-"""``python -m nsys_digest`` is ``nsys-digest``."""
+"""The entry of ``nsys-digest`` and of ``python -m nsys_digest``: signals first, then all the rest."""
 
-from nsys_digest.cli import main
+from __future__ import annotations
+
+from nsys_digest import signals
+
+
+def main() -> int:
+    """Run the command line and return its exit status; a signal ends it with one line from here on."""
+    signals.end_at_once()
+    from nsys_digest.cli import main as run
+
+    status = run()
+    signals.ignore()
+    return status
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -5,6 +5,7 @@ DigestError
 ├── NotATrace            not-a-trace         3  the file is readable, but no nsys SQLite export
 ├── TraceInUse           trace-in-use        3  another program holds the file, or has not finished with it
 ├── ValueUnreadable      value-unreadable    3  a column holds a value of the wrong type
+├── OutOfResources       out-of-resources    1  memory, file handles or threads ran out
 ├── MissingData          missing-data        4  what was asked for is not in the input
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
@@ -19,13 +20,13 @@ DigestError
 ├── NsysMissing          nsys-missing        6  nsys, or something that it needs, is not there
 ├── RecordFailed         record-failed       6  the recorder made no trace
 ├── RecordTimedOut       record-timed-out    6  the recorded program was ended at its time limit
-├── OutOfResources       out-of-resources    1  memory, file handles or threads ran out
 └── CommandNotFound      command-not-found   127  the command to record cannot be run
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+import os
+from typing import ClassVar, Self
 
 _LINE_ENDS = {ord(end): repr(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 
@@ -39,6 +40,10 @@ class DigestError(Exception):
     def __init__(self, message: str) -> None:
         """Keep the message, with line ends of paths and names that it quotes written as escapes."""
         super().__init__(message.translate(_LINE_ENDS))
+
+    def about(self, file: str | os.PathLike[str]) -> Self:
+        """Return this error with the file in front of its message, where that does not name the file yet."""
+        return self if os.fspath(file) in str(self) else type(self)(f"{os.fspath(file)}: {self}")
 
 
 class TraceUnreadable(DigestError):

@@ -1,13 +1,16 @@
-"""Reading what is a regular file, and writing a file whole or not at all."""
+"""Reading what is a regular file, and writing a file whole or not at all, whatever ends the program meanwhile."""
 
 from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from pathlib import Path
 from typing import BinaryIO, Final
+
+WRITTEN: Final[list[str]] = []
+"""What this process has written whole, in order; a command that is interrupted says so."""
 
 OTHER_FILE: Final = errno.ENOTSUP
 """The number of the error for a pipe, a device or a socket in the place of a file."""
@@ -66,18 +69,22 @@ def write_whole(path: Path, data: bytes) -> None:
         OSError: it could not be written; a file that was there is unchanged.
 
     """
-    handle, name = tempfile.mkstemp(prefix=".nsys-digest-", suffix=".part", dir=path.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    part = path.parent / f".nsys-digest-{secrets.token_hex(8)}.part"
+    try:  # before the file is there, so that no signal can come between
+        with open(part, "xb", opener=_open_private) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
         part.replace(path)
+        WRITTEN.append(str(path))
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def _open_private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
 
 
 def _umask() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -35,6 +35,7 @@ class SummarizeKeywords(TypedDict, total=False):
     threads: int | None
     reader: Reader
     progress: Progress | None
+    when_read: Callable[[], None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class SummarizeOptions:
     threads: int | None = None
     reader: Reader = "auto"
     progress: Progress | None = None
+    when_read: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         if self.top < 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from nsys_digest import __version__
 from nsys_digest.algorithms.at_once import both
-from nsys_digest.errors import UsageInvalid
+from nsys_digest.errors import DigestError, UsageInvalid
 from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
@@ -58,6 +58,7 @@ def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
+        when_read: called once between reading the tables and the work on what was read.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
@@ -85,6 +86,7 @@ def summarize_with(trace: Path, options: SummarizeOptions) -> Digest:
         AccountOptions(chosen, options.gaps, ordered, options.steps),
         options.threads,
         options.progress,
+        options.when_read,
     )
     try:
         return _summarize(job, options.reader)
@@ -104,6 +106,7 @@ class _Job:
     account: AccountOptions
     threads: int | None
     progress: Progress | None
+    when_read: Callable[[], None] | None
 
 
 def _summarize(job: _Job, reader: Reader) -> Digest:
@@ -117,6 +120,8 @@ def _summarize(job: _Job, reader: Reader) -> Digest:
             detail=job.account.needs_events,
             progress=job.progress,
         )
+        if job.when_read is not None:
+            job.when_read()
         return _digest(source, facts, scanned, job)
 
 
@@ -127,6 +132,9 @@ def _opened(path: Path, reader: Reader) -> Iterator[SqliteSource]:
     try:
         check_is_trace(source)
         yield source
+    except DigestError as error:
+        source.close()
+        raise error.about(path) from None
     except Exception:
         source.close()
         raise

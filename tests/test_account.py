@@ -163,12 +163,14 @@ def check(digest: Digest, reference: dict[str, Any], top: int) -> None:
 
 
 @pytest.mark.parametrize("trace", REAL, ids=named)
+@pytest.mark.slow
 def test_fixtures(trace: Path) -> None:
     check(summarize(trace, gaps=50), expected_account(trace, classify=class_of), 50)
 
 
 @pytest.mark.parametrize("reader", ["adbc", "stdlib"])
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_random_traces(version: str, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if reader == "stdlib":  # and however few gaps, calls and operations are looked at together
         for name, size in {

@@ -72,6 +72,7 @@ def in_order(value: Any) -> Any:
 
 @pytest.mark.parametrize("reader", ["adbc", "stdlib"])
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_random_traces(version: str, reader: Reader, tmp_path: Path) -> None:
     for seed in range(40):
         rng = random.Random(f"{version} {seed}")

@@ -19,6 +19,7 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "errors": frozenset(),
     "units": frozenset({"errors"}),
     "files": frozenset({"errors"}),
+    "signals": frozenset(),
     "algorithms": _BASE,
     "model": _BASE | {"algorithms", "files"},
     "trace": _DIGEST | {"files"},
@@ -35,8 +36,8 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "testing": _API | {"pipeline", "comparison", "checking"},
     "recorder": _BASE | {"files"},
     "workloads": _API | {"pipeline", "comparison", "checking", "recorder"},
-    "cli": _API | {"pipeline", "comparison", "checking", "recorder", "workloads"},
-    "__main__": frozenset({"cli"}),
+    "cli": _API | {"pipeline", "comparison", "checking", "recorder", "workloads", "signals"},
+    "__main__": frozenset({"cli", "signals"}),
 }
 """Each folder or module at the top of the package, and what else of the package it may import."""
 

@@ -281,6 +281,7 @@ def test_locked_by_another_process(trace: Path) -> None:
     assert call("summarize", trace).status == 0
 
 
+@pytest.mark.slow
 def test_no_permission_for_the_file(public_folder: Path) -> None:
     warm = small_trace().write(public_folder / "warm.sqlite")
     path = small_trace().write(public_folder / "trace.sqlite")
@@ -292,6 +293,7 @@ def test_no_permission_for_the_file(public_folder: Path) -> None:
     path.chmod(0o600)
 
 
+@pytest.mark.slow
 def test_no_permission_for_the_folder(public_folder: Path) -> None:
     warm = small_trace().write(public_folder / "warm.sqlite")
     closed = public_folder / "closed"
@@ -305,6 +307,7 @@ def test_no_permission_for_the_folder(public_folder: Path) -> None:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("wal", [False, True])
+@pytest.mark.slow
 def test_folder_that_cannot_be_written(public_folder: Path, reader: str, wal: bool) -> None:
     path = small_trace().write(public_folder / "trace.sqlite")
     expected = digest_json(path, folder=public_folder)
@@ -409,6 +412,7 @@ def test_value_of_the_wrong_type(trace: Path, table: str, _key: str, value: str)
         assert call("inspect", trace).status == 0  # which does not read events
 
 
+@pytest.mark.slow
 def test_wrong_type_after_many_rows(tmp_path: Path) -> None:
     builder = small_trace()
     for index in range(20_000):
@@ -538,6 +542,7 @@ def operations(digest: Digest) -> int:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("reader", ["adbc", "stdlib"])
+@pytest.mark.slow
 def test_rows_lost_to_damage_are_never_left_out_in_silence(
     reader: Reader, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -184,6 +184,7 @@ def write_together(folder: Path, works: list[str], times: int) -> None:
     assert [child.wait(timeout=120) for child in children] == [0] * len(children)
 
 
+@pytest.mark.slow
 def test_two_writers_lose_nothing(tmp_path: Path) -> None:
     works = [f'store.save("main", spans([number + {start}]))' for start in (1, 101)]
     write_together(tmp_path, works, 25)
@@ -193,6 +194,7 @@ def test_two_writers_lose_nothing(tmp_path: Path) -> None:
     assert not [path for path in snapshot(tmp_path) if not path.endswith(".json") and path != "main"]
 
 
+@pytest.mark.slow
 def test_two_updates_and_a_reader_at_once_never_find_nothing(tmp_path: Path) -> None:
     Store(tmp_path).save("main", spans([1.0]))
     works = ['store.update("main", spans([number + 1]))'] * 2 + [

@@ -59,6 +59,7 @@ def bash(text: str, folder: Path, tools: Path, **variables: str) -> subprocess.C
 
 
 @pytest.mark.parametrize(("factor", "status"), [(1.0, 0), (2.0, 5)])
+@pytest.mark.slow
 def test_the_action_checks_and_leaves_its_reports(factor: float, status: int, tmp_path: Path, tools: Path) -> None:
     whole = document("serve")
     gemm = whole["categories"]["gemm"]["sum_s"]
@@ -90,6 +91,7 @@ def test_inputs_of_the_action_never_reach_the_script_as_text() -> None:
     assert "${{" not in script(text, "REPORTS: ${{ inputs.reports }}")
 
 
+@pytest.mark.slow
 def test_the_job_of_main_saves_the_first_runs_and_keeps_those_that_pass(tmp_path: Path, tools: Path) -> None:
     gate = script(GITLAB.read_text(encoding="utf-8"), "only saves one.\n")
     whole = document("serve")

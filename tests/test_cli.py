@@ -101,6 +101,7 @@ def test_adbc_reader_that_is_not_installed(trace: Path, monkeypatch: pytest.Monk
     assert call("summarize", trace).out == expected
 
 
+@pytest.mark.slow
 def test_runs_as_a_module(trace: Path) -> None:
     ran = spawn("summarize", "-q", trace)
     assert (ran.status, ran.out, ran.err) == (0, call("summarize", "-q", trace).out, "")
@@ -177,17 +178,20 @@ def test_warnings_and_quiet(tmp_path: Path) -> None:
     loud, quiet = call("summarize", path), call("summarize", "--quiet", path)
     warnings = json.loads(loud.out)["warnings"]
     assert [warn["code"] for warn in warnings] == ["open-ranges", "skipped-intervals"]
-    assert loud.err.splitlines() == [f"nsys-digest: warning: {warn['message']} [{warn['code']}]" for warn in warnings]
+    assert loud.err.splitlines() == [
+        f"nsys-digest: warning: {path}: {warn['message']} [{warn['code']}]" for warn in warnings
+    ]
     assert (quiet.status, quiet.err, quiet.out) == (0, "", loud.out)
 
 
+@pytest.mark.slow
 def test_warnings_on_a_terminal_come_once(tmp_path: Path) -> None:
     path = small_trace().range("open", 5, None).write(tmp_path / "trace.sqlite")
     for changes in ({}, {"NO_COLOR": "1"}):
         ran, shown = on_terminal("summarize", path, **changes)
         assert (ran.err, shown.count("open-ranges")) == ("", 1)
     ran, shown = on_terminal("summarize", path, "--format", "json")
-    assert ran.err.startswith("nsys-digest: warning: 1 NVTX range still open")
+    assert ran.err.startswith(f"nsys-digest: warning: {path}: 1 NVTX range still open")
     assert '"open-ranges"' in shown
 
 
@@ -248,6 +252,7 @@ def test_summary_in_each_format(trace: Path) -> None:
         (("summarize", "-q", "-f", "text", "TRACE"), {"pandas"}),
     ],
 )
+@pytest.mark.slow
 def test_what_is_never_imported(trace: Path, words: tuple[str, ...], never: set[str]) -> None:
     ran = spawn(*(trace if word == "TRACE" else word for word in words), script=IMPORTED)
     status, *modules = ran.err.split()
@@ -256,6 +261,7 @@ def test_what_is_never_imported(trace: Path, words: tuple[str, ...], never: set[
     assert never & set(modules) == set()
 
 
+@pytest.mark.slow
 def test_progress_only_on_a_terminal_and_for_large_files(trace: Path) -> None:
     arguments = ("summarize", "-q", trace)
     expected = call(*arguments).out
@@ -269,6 +275,7 @@ def test_progress_only_on_a_terminal_and_for_large_files(trace: Path) -> None:
     assert (piped.status, piped.out, piped.err) == (0, expected, "")
 
 
+@pytest.mark.slow
 def test_progress_bar_cannot_be_harmed_by_a_name(tmp_path: Path) -> None:
     path = small_trace().write(tmp_path / "[red]\x1b]0;title\x07.sqlite")
     ran, shown = on_terminal("0", "summarize", "-q", path, stream="stderr", script=WITH_SMALL_THRESHOLD)
@@ -277,6 +284,7 @@ def test_progress_bar_cannot_be_harmed_by_a_name(tmp_path: Path) -> None:
     assert "[red]" in shown
 
 
+@pytest.mark.slow
 def test_progress_bar_goes_when_reading_fails(tmp_path: Path) -> None:
     path = tmp_path / "trace.sqlite"
     path.write_bytes(b"x" * 1000)

@@ -223,6 +223,7 @@ def test_a_side_with_itself_moves_nothing(every_pair: dict[tuple[str, str], Diff
                 assert not any(pair.change for row in table.rows for pair in row.figures.values())
 
 
+@pytest.mark.slow
 def test_documents_are_valid(every_pair: dict[tuple[str, str], Diff]) -> None:
     schema = strict(nsys_digest.json_schema("diff"))
     jsonschema.Draft202012Validator.check_schema(schema)

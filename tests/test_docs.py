@@ -33,7 +33,7 @@ from support import ROOT, call
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "fixtures" / "README.md", *DOCS]
 ERRORS = (*CORE_ERRORS, *WORKLOAD_ERRORS)
-STATUSES = {0, 1, 2, 3, 4, 5, 6, 127, 130}
+STATUSES = {0, 1, 2, 3, 4, 5, 6, 127, 130, 143}
 OMITTED = "…"
 SHAPES = ("tails", "cause", "launch_cost", "step")
 """Parts of the document that occur in several places, and that docs/json.md tells once."""
@@ -182,7 +182,7 @@ def test_exit_statuses() -> None:
     rows = {int(cells[0]): cells[1] for cells in table(section(ROOT / "docs" / "cli.md", "Exit statuses"))[1:]}
     assert set(rows) == STATUSES
     reserved = {status for status, meaning in rows.items() if meaning.startswith("reserved")}
-    assert reserved == STATUSES - {0, 1, 130} - {error.exit_status for error in ERRORS}
+    assert reserved == STATUSES - {0, 1, 130, 143} - {error.exit_status for error in ERRORS}
 
 
 def messages(title: str) -> dict[str, str]:
@@ -193,7 +193,7 @@ def messages(title: str) -> dict[str, str]:
 
 def test_every_code_has_an_entry() -> None:
     assert list(messages("Warnings")) == list(CODES)
-    assert list(messages("Errors")) == [*(error.code for error in ERRORS), "interrupted"]
+    assert list(messages("Errors")) == [*(error.code for error in ERRORS), "interrupted", "terminated"]
     for code, entry in (messages("Warnings") | messages("Errors")).items():
         parts = re.findall(r"^- \*\*(\w+):\*\* \S", entry, re.MULTILINE)
         assert parts == ["Meaning", "Cause", "Cure"], code
@@ -261,9 +261,9 @@ def test_every_key_of_an_inspection_is_told() -> None:
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == list(found)
 
 
-def test_every_key_of_the_document_of_rules_is_told() -> None:
+def test_every_key_of_the_document_of_categories_is_told() -> None:
     found = json.loads(nsys_digest.classify(ROOT / "fixtures" / "traces" / "serve.sqlite").to_json())
-    rows = table(section(ROOT / "docs" / "json.md", "The document of rules"))
+    rows = table(section(ROOT / "docs" / "json.md", "The document of categories"))
     keys = [*(key for key in found if key != "kernels"), *(f"kernels[].{key}" for key in found["kernels"][0])]
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == keys
 

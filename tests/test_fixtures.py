@@ -55,6 +55,7 @@ def agrees_with_reference(digest: Digest, reference: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=named)
+@pytest.mark.slow
 def test_exact_reference(trace: Path, digests: dict[Path, Digest]) -> None:
     reference = json.loads((FIXTURES / "expected" / f"{trace.stem}.json").read_text(encoding="utf-8"))
     agrees_with_reference(digests[trace], reference)
@@ -62,6 +63,7 @@ def test_exact_reference(trace: Path, digests: dict[Path, Digest]) -> None:
 
 @pytest.mark.skipif(not SHARED, reason="the collection of published traces is not beside this checkout")
 @pytest.mark.parametrize("trace", SHARED, ids=named)
+@pytest.mark.slow
 def test_exact_reference_of_published_traces(trace: Path) -> None:
     """Real exports of nsys 2020 to 2026, through both readers and one or two threads: the same document."""
     reference = json.loads((trace.parent / "expected" / f"{trace.stem}.json").read_text(encoding="utf-8"))

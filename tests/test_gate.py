@@ -81,6 +81,7 @@ def splits(of: list[Run], confidence: float) -> list[CheckResult]:
     return found
 
 
+@pytest.mark.slow
 def test_without_a_change_the_test_is_as_seldom_wrong_as_configured(runs: dict[str, list[Run]]) -> None:
     """At 90 % two runs against three are tested: at most one in ten ways to deal may fail; at 95 % they are too few."""
     tested, compared = 0, 0
@@ -99,6 +100,7 @@ def test_without_a_change_the_test_is_as_seldom_wrong_as_configured(runs: dict[s
 
 
 @pytest.mark.parametrize(("planted", "sure"), [("kernel", 70), ("eager", 100), ("sync", 100)])
+@pytest.mark.slow
 def test_three_runs_a_side(planted: str, sure: int, runs: dict[str, list[Run]]) -> None:
     """Of the hundred ways to take three of five on each side all find it, and in so many it is more than noise."""
     three = list(combinations(range(5), 3))

@@ -13,6 +13,7 @@ from guard import run as guard
 from support import ROOT
 
 
+@pytest.mark.slow
 def test_the_functions_run_and_are_those_on_record() -> None:
     trace = ROOT / "fixtures" / "traces" / "nogpu.sqlite"
     command = [sys.executable, "-m", "tests.guard.hot", str(trace)]

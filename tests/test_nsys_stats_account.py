@@ -41,6 +41,7 @@ def range_name(printed: str) -> str:
 
 
 @pytest.mark.parametrize("trace", ON_GPU, ids=named)
+@pytest.mark.slow
 def test_kernels_launched_from_ranges(trace: Path, digests: dict[Path, Digest]) -> None:
     """`nvtx_kern_sum` has a row for each range name, thread and kernel name; over the kernels its counts are ours.
 

@@ -553,6 +553,7 @@ def check_sums(found: dict[str, Any], path: Path) -> None:
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
+@pytest.mark.slow
 def test_sums_of_real_traces(trace: Path) -> None:
     """No gap of these traces is unattributed, and no kernel is unmatched: their launches were all recorded."""
     found = expected_account(trace)

@@ -189,6 +189,7 @@ def test_output_is_refused_before_the_trace_is_read(tmp_path: Path) -> None:
     assert line.startswith(f"{tmp_path}: this is a folder")
 
 
+@pytest.mark.slow
 def test_devices_are_written_to(trace: Path) -> None:
     expected = call("summarize", "-q", trace).out
     ran = spawn("summarize", "-q", trace, "-o", "/dev/stdout")
@@ -240,6 +241,7 @@ def test_interrupt_in_the_middle(trace: Path, tmp_path: Path, monkeypatch: pytes
     assert line == "interrupted; nothing was written"
 
 
+@pytest.mark.slow
 def test_file_size_limit(trace: Path, tmp_path: Path) -> None:
     (tmp_path / "digest.json").write_text("old")
     with untouched(tmp_path):
@@ -249,6 +251,7 @@ def test_file_size_limit(trace: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("words", [("summarize", "-q"), ("inspect",), ("schema",), ("--version",), ("--help",)])
+@pytest.mark.slow
 def test_full_disk_behind_standard_output(trace: Path, words: tuple[str, ...]) -> None:
     arguments = (*words, str(trace)) if words[0] in {"summarize", "inspect"} else words
     with Path("/dev/full").open("wb") as full:
@@ -270,6 +273,7 @@ def test_full_device_as_output(trace: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("summarize", "-q"), ("schema",), ("--help",)])
+@pytest.mark.slow
 def test_closed_pipe_is_silent(trace: Path, words: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -281,6 +285,7 @@ def test_closed_pipe_is_silent(trace: Path, words: tuple[str, ...]) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_reader_that_takes_one_line(tmp_path: Path) -> None:
     builder = TraceBuilder()
     for index in range(3000):  # far more than a pipe holds
@@ -300,6 +305,7 @@ def test_reader_that_takes_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize("reader", ["adbc", "stdlib"])
 @pytest.mark.parametrize("to_file", [True, False])
+@pytest.mark.slow
 def test_interrupt_while_reading(trace: Path, tmp_path: Path, threads: str, reader: str, to_file: bool) -> None:
     (tmp_path / "digest.json").write_text("old")
     begun, begin = os.pipe()
@@ -339,6 +345,7 @@ def run_closed(redirection: str, *arguments: str | Path) -> subprocess.Completed
     )
 
 
+@pytest.mark.slow
 def test_standard_output_that_is_closed(trace: Path, tmp_path: Path) -> None:
     done = run_closed(">&-", "summarize", "-q", trace)
     assert (done.returncode, done.stdout) == (1, b"")
@@ -352,6 +359,7 @@ def test_standard_output_that_is_closed(trace: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+@pytest.mark.slow
 def test_standard_error_that_is_gone(trace: Path, tmp_path: Path, redirection: str) -> None:
     done = run_closed(redirection, "summarize", tmp_path / "none.sqlite")
     assert (done.returncode, done.stdout, done.stderr) == (3, b"", b"")
@@ -359,12 +367,14 @@ def test_standard_error_that_is_gone(trace: Path, tmp_path: Path, redirection: s
     assert (done.returncode, done.stdout.decode()) == (0, call("summarize", trace).out)
 
 
+@pytest.mark.slow
 def test_standard_input_that_is_closed(trace: Path) -> None:
     done = run_closed("<&-", "summarize", "-q", trace)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode() == call("summarize", "-q", trace).out
 
 
+@pytest.mark.slow
 def test_format_follows_where_it_goes(trace: Path, tmp_path: Path) -> None:
     piped = spawn("summarize", "-q", trace)
     assert json.loads(piped.out)["kernel_count"] == 2
@@ -380,6 +390,7 @@ def test_format_follows_where_it_goes(trace: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.slow
 def test_terminal_without_colour(trace: Path, changes: dict[str, str]) -> None:
     ran, shown = on_terminal("summarize", "-q", trace, columns=120, **changes)
     assert ran.status == 0
@@ -387,6 +398,7 @@ def test_terminal_without_colour(trace: Path, changes: dict[str, str]) -> None:
     assert "\x1b" not in shown
 
 
+@pytest.mark.slow
 def test_text_in_a_file_has_no_colour(trace: Path) -> None:
     plain = spawn("summarize", "-q", "-f", "text", trace)
     assert plain.status == 0
@@ -394,7 +406,8 @@ def test_text_in_a_file_has_no_colour(trace: Path) -> None:
     assert max(map(len, plain.out.splitlines())) <= 120
 
 
-@pytest.mark.parametrize("columns", ["40", "80", "200", "1", "0", "many"])
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", ["40", "80", "200", "1", "0", "many", "9" * 4000, "9" * 5000, "-1"])
 def test_width_is_that_of_the_terminal(trace: Path, columns: str) -> None:
     ran = spawn("summarize", "-q", "-f", "text", trace, COLUMNS=columns)
     assert (ran.status, ran.err) == (0, "")

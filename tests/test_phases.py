@@ -209,6 +209,7 @@ def test_hostile_names_are_escaped(tmp_path: Path, trace: Path) -> None:
         assert "\x1b" not in call("workload", "phases", "--format", chosen, file, trace).out
 
 
+@pytest.mark.slow
 def test_disagreement_is_told_without_a_reader(log: Path, trace: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -27,6 +27,7 @@ from support import ROOT, Ran, call, command, environment, snapshot, the_line, u
 TRACE = ROOT / "fixtures" / "traces" / "nogpu.sqlite"
 FAKE = ROOT / "tests" / "fake_nsys.py"
 ENDS = {"out.sqlite", "out.nsys-rep"}
+pytestmark = pytest.mark.slow
 
 
 def install(folder: Path, name: str = "nsys", how: str = "") -> Path:
@@ -112,7 +113,7 @@ def test_the_trace_the_report_and_the_streams(bench: Bench) -> None:
     text = "import sys; print('out'); print('err', file=sys.stderr); print(sys.stdin.read())"
     ran = bench.run("-o", "out", *bench.program(text), stdin=b"asked")
     assert (ran.status, ran.out) == (0, "out\nasked\n")
-    assert ran.err == "err\nnsys-digest: trace in out.sqlite (143.4 kB)\n"
+    assert ran.err == "err\nnsys-digest: trace in out.sqlite (143.4 kB) [trace-recorded]\n"
     assert bench.files() == ENDS
     assert (bench.folder / "out.sqlite").read_bytes() == TRACE.read_bytes()
     assert (bench.folder / "out.nsys-rep").read_bytes() == b"report"
@@ -147,7 +148,10 @@ def test_a_program_on_a_terminal_sees_one(bench: Bench) -> None:
 def test_the_status_of_the_program_is_passed_on_and_the_trace_kept(bench: Bench, status: int) -> None:
     ran = bench.run("-o", "out", *bench.program(f"raise SystemExit({status})"))
     assert ran.status == status
-    assert ran.err == f"nsys-digest: trace in out.sqlite (143.4 kB); the program ended with status {status}\n"
+    assert (
+        ran.err
+        == f"nsys-digest: trace in out.sqlite (143.4 kB); the program ended with status {status} [trace-recorded]\n"
+    )
     assert bench.files() == ENDS
 
 
@@ -231,7 +235,7 @@ def test_a_digest_behind_the_output(bench: Bench) -> None:
     ran = bench.run("-o", "out", "--summarize", "--format", "text", *bench.program("print('first')"))
     alone = call("summarize", TRACE, "--format", "text")
     assert ran.out == "first\n" + alone.out.replace("nogpu.sqlite", "out.sqlite", 1)
-    assert ran.err == "nsys-digest: trace in out.sqlite (143.4 kB)\n" + alone.err
+    assert ran.err == "nsys-digest: trace in out.sqlite (143.4 kB) [trace-recorded]\n" + alone.err
     ran = bench.run("-o", "out", "--force", "-q", "--digest", "out.json", *bench.program("print(1); exit(4)"))
     assert (ran.status, ran.out, ran.err) == (4, "1\n", "")
     assert json.loads((bench.folder / "out.json").read_text())["file"] == "out.sqlite"
@@ -283,7 +287,7 @@ def test_a_program_that_cannot_be_run(bench: Bench) -> None:
 def test_a_daemon_and_the_files_of_nsys_do_not_stay(bench: Bench) -> None:
     ran = bench.run("-o", "out", *bench.program("print('done')"), how="daemon")
     assert (ran.status, ran.out) == (0, "done\n")
-    assert ran.err == "nsys-digest: trace in out.sqlite (143.4 kB)\n"
+    assert ran.err == "nsys-digest: trace in out.sqlite (143.4 kB) [trace-recorded]\n"
 
 
 def test_what_the_program_leaves_running_is_ended_and_named(bench: Bench) -> None:
@@ -338,7 +342,7 @@ def test_ctrl_c_goes_to_the_program_and_the_trace_is_kept(bench: Bench, how: str
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (5, b"cleaned up\n")
-    assert err == b"nsys-digest: trace in out.sqlite (143.4 kB); the program ended with status 5\n"
+    assert err == b"nsys-digest: trace in out.sqlite (143.4 kB); the program ended with status 5 [trace-recorded]\n"
     assert bench.files() == ENDS
 
 

@@ -89,12 +89,14 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
     return reference, json.loads(summarize(path).to_json())
 
 
+@pytest.mark.slow
 def test_the_twelve_keys_come_first_and_in_order(pair: tuple[dict[str, Any], dict[str, Any]]) -> None:
     reference, digest = pair
     assert len(reference) == FROZEN
     assert list(digest)[:FROZEN] == list(reference)
 
 
+@pytest.mark.slow
 def test_every_value_is_the_same_within_a_nanosecond(pair: tuple[dict[str, Any], dict[str, Any]]) -> None:
     reference, digest = pair
     for key, value in reference.items():

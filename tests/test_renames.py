@@ -89,6 +89,7 @@ def test_partners_are_those_that_trying_all_finds(seed: int) -> None:
     assert {(pair.base, pair.head) for pair in found.renamed} == partners(old, fresh)
 
 
+@pytest.mark.slow
 def test_thousands_of_alike_names() -> None:
     old = {f"triton_poi_fused_{index}": 7 for index in range(20_000)}
     fresh = {f"triton_poi_fused_{50_000 + index}": 7 for index in range(20_000)}
@@ -137,10 +138,12 @@ def test_calls_are_renamed_by_version_only() -> None:
 
 
 @pytest.mark.parametrize("text", ["<" * 200_000, "<(" * 100_000, "<" * 100_000 + ">" * 100_000, "1x" * 100_000 + "y"])
+@pytest.mark.slow
 def test_long_names_take_no_longer_than_their_length(text: str) -> None:
     assert matched({f"{text}a": 1}, {f"{text}b": 1}) in ({}, {f"{text}a": (f"{text}b", "same but for numbers")})
 
 
+@pytest.mark.slow
 def test_digits_and_versions_without_end() -> None:
     for text in ("1" * 200_000, "_v1" * 60_000 + "x", "_v" + "1_" * 100_000 + "x", "0a" * 100_000 + "g"):
         assert matched({f"{text}x_": 1}, {f"{text}y_": 1}) == {}

@@ -86,6 +86,7 @@ def chain(length: int) -> TraceBuilder:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.slow
 def test_random_traces_however_they_are_cut(
     reader: Reader, threads: int, tmp_path: Path, small_cuts: Callable[[int, int], None]
 ) -> None:
@@ -98,6 +99,7 @@ def test_random_traces_however_they_are_cut(
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+@pytest.mark.slow
 def test_fixtures_however_they_are_cut(path: Path, small_cuts: Callable[[int, int], None]) -> None:
     whole = summarize(path, reader="stdlib", threads=1).to_json()
     small_cuts(100, 64)
@@ -125,13 +127,11 @@ EDITS: dict[str, Callable[[sqlite3.Connection, str], object]] = {
     ],
     "a row id of its own name": lambda db, t: rebuild(db, t, behind=", k INTEGER PRIMARY KEY"),
     "no row ids": lambda db, t: rebuild(db, t, behind=", k INTEGER PRIMARY KEY", end="WITHOUT  rowid"),
-    "views": lambda db, t: db.executescript(
-        f"ALTER TABLE {t} RENAME TO of_{t}; CREATE VIEW {t} AS SELECT * FROM of_{t}"
-    ),
 }
 
 
 @pytest.mark.parametrize("what", EDITS)
+@pytest.mark.slow
 def test_odd_row_ids(what: str, tmp_path: Path, small_cuts: Callable[[int, int], None]) -> None:
     """Rows, and not their ids, are what counts, and each counts once; progress knows how many there are."""
     small_cuts(3, 2)
@@ -148,6 +148,7 @@ def test_odd_row_ids(what: str, tmp_path: Path, small_cuts: Callable[[int, int],
     rows_per_part=st.integers(1, 60),
 )
 @settings(deadline=None, max_examples=60)
+@pytest.mark.slow
 def test_parts_hold_each_row_once(ids: set[int], rows_per_part: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.sqlite"

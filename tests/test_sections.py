@@ -748,6 +748,7 @@ def test_every_call_of_the_fixtures_has_its_class(trace: Path, whole: dict[Path,
 
 
 @pytest.mark.skipif(not SHARED, reason="the collection of published traces is not beside this checkout")
+@pytest.mark.slow
 def test_every_call_of_published_traces_has_its_class() -> None:
     expected = class_by_name(CALLS_OF_FIXTURES, CALLS_OF_PUBLISHED_TRACES)
     names = {name for trace in SHARED for name in summarize(trace, sections=[]).api}

@@ -98,6 +98,7 @@ def checks(draw: st.DrawFn) -> list[Samples]:
 
 @given(checks())
 @settings(max_examples=150, deadline=None)
+@pytest.mark.slow
 def test_it_is_the_enumeration_of_all_arrangements(trials: list[Samples]) -> None:
     for trial, finding, (alone, adjusted) in zip(trials, judge(trials, 0.95), plain_judge(trials), strict=True):
         assert finding.change == plain_shift(list(trial.base), list(trial.head))
@@ -213,21 +214,25 @@ def most(share: float, times: int = PAIRS) -> float:
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("runs", [3, 5, 7])
+@pytest.mark.slow
 def test_false_alarms_are_as_configured(noise: str, runs: int) -> None:
     assert alarms(noise, runs) <= most(0.05)
 
 
 @pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.slow
 def test_false_alarms_of_a_whole_check_are_as_configured(noise: str) -> None:
     """Ten noisy figures, no change: one of the ten is called a regression in at most 5 % of checks."""
     assert alarms(noise, 5, figures=10, relative=0.01 if noise == "heavy-tailed" else 0.0) <= most(0.05)
 
 
 @pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.slow
 def test_twice_the_noise_is_found_with_seven_repeats(noise: str) -> None:
     assert alarms(noise, 7, moved=2) >= 0.95 * PAIRS
 
 
+@pytest.mark.slow
 def test_a_change_well_above_what_is_allowed_is_found_with_five_repeats_beside_others() -> None:
     """Ten figures with 1 % of noise and 5 % allowed, one of them 10 % up."""
     assert alarms("normal", 5, moved=10, figures=10, relative=0.05) >= 0.99 * PAIRS

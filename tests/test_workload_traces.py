@@ -61,6 +61,7 @@ def test_traces_are_small_and_hold_no_machine() -> None:
 
 
 @pytest.mark.parametrize("name", SERVE)
+@pytest.mark.slow
 def test_serve_marks_ranges_and_graph_launches_are_those_of_the_program(name: str, digests: dict[str, Digest]) -> None:
     digest, said = digests[name], account(name)
     assert dict(digest.dispatch) == said["marks"]
@@ -238,6 +239,7 @@ def test_training_steps_are_those_of_the_program(digests: dict[str, Digest]) -> 
     assert backward.launched_busy_ns < 0.05 * forward.launched_busy_ns
 
 
+@pytest.mark.slow
 def test_every_bucket_of_gradients_is_an_all_reduce_on_each_device(digests: dict[str, Digest]) -> None:
     digest, said = digests["train_2"], account("train_2")
     communication = digest.communication
@@ -250,6 +252,7 @@ def test_every_bucket_of_gradients_is_an_all_reduce_on_each_device(digests: dict
         assert row.by_kind["all_reduce"].count == rank["buckets"] + 4
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_early_waits_inside_its_all_reduce() -> None:
     """What docs/workloads.md concludes: both kernels of a bucket end together, and the longer one began earlier."""
     here, there = (all_reduces(WORKLOADS / "train_2.sqlite", device, BUCKETS_ONLY) for device in (0, 1))

@@ -6,6 +6,7 @@ Each command imports what it needs when it runs, so that ``--help`` imports neit
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -13,13 +14,11 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest import __version__
+from nsys_digest import __version__, signals
 from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.cli.scarce import shortage
-from nsys_digest.errors import DigestError, OutOfResources
-
-_INTERRUPTED = 130
+from nsys_digest.errors import DigestError, OutOfResources, UsageInvalid
 
 # typer takes click's classes along and has moved them more than once; this one has had the same name throughout.
 _UsageError: type[Exception] = next(
@@ -66,8 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Arrow's own pool keeps what is freed; with the system's, peak memory is a tenth less.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    output.forget_written()
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments))
+        with signals.raised():
+            return _run(list(sys.argv[1:] if arguments is None else arguments))
     except DigestError as error:
         return _fail(str(error), error.code, error.exit_status)
     except _UsageError as error:
@@ -75,8 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = context.command_path if context else "nsys-digest"
         message = error.format_message()  # type: ignore[attr-defined]
         return _fail(f"{message.rstrip('.')}; see: {where} --help", "usage-invalid", 2)
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted; nothing was written", "interrupted", _INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        number = error.number if isinstance(error, signals.SignalReceived) else signal.SIGINT
+        return _fail(*signals.described(number, output.written_so_far()))
     except BrokenPipeError:
         output.abandon_stdout()  # the reader has all it wanted, as in `| head`
         return 0
@@ -100,8 +102,8 @@ _built = cache(typer.main.get_command)
 
 
 def _run(arguments: list[str]) -> int:
-    if "_NSYS_DIGEST_COMPLETE" in os.environ:  # a shell asks what could come next
-        app(arguments, prog_name="nsys-digest")
+    if "_NSYS_DIGEST_COMPLETE" in os.environ:
+        _complete(arguments)
     command = _built(app)
     # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
     try:
@@ -113,6 +115,21 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
+def _complete(arguments: list[str]) -> None:
+    """Say what could come next, as a shell asks in environment variables; ends the program."""
+    task, _, shell = os.environ["_NSYS_DIGEST_COMPLETE"].partition("_")
+    if task not in {"complete", "source"} or shell not in {"bash", "zsh", "fish", "powershell", "pwsh"}:
+        raise UsageInvalid("_NSYS_DIGEST_COMPLETE is set, and not as a shell sets it, such as complete_bash; unset it")
+    try:
+        app(arguments, prog_name="nsys-digest")
+    except (KeyError, ValueError, IndexError) as error:
+        what = f"{error.args[0]} is not set" if isinstance(error, KeyError) else str(error)
+        raise UsageInvalid(
+            f"_NSYS_DIGEST_COMPLETE is set, and what a shell sets beside it is wrong ({what}); unset it, or set "
+            "completion up with: nsys-digest --install-completion"
+        ) from None
+
+
 def _fail(message: str, code: str, status: int) -> int:
-    output.note(f"{message} [{code}]")
+    output.note(message, code)
     return status

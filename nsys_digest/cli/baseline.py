@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
-from nsys_digest.cli.output import check_output, chosen_format, note, write, write_report
+from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side, warn_of_damaged
 from nsys_digest.units import counted
 
@@ -50,7 +49,7 @@ def save(
     from nsys_digest.gate.baselines import Store
 
     saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories).side, commit or _commit())
-    _list_paths(saved)
+    write_paths(saved)
 
 
 @app.command("update")
@@ -72,9 +71,10 @@ def update(
     saved, dropped = Store(store).update(
         name, read_side(runs, steps=steps, categories=categories).side, commit or _commit(), keep
     )
-    _list_paths(saved)
+    write_paths(saved)
     if dropped:
-        note(f"note: {counted(len(dropped), 'earlier run')} of {name} dropped [baseline-dropped]")
+        said = f"{counted(len(dropped), 'earlier run')} of {name} dropped"
+        note(f"note: {dropped[0].parent}: {said}", "baseline-dropped")
 
 
 @app.command("list")
@@ -129,13 +129,6 @@ def show(
 
 def _commit() -> str | None:
     return os.environ.get("GITHUB_SHA") or os.environ.get("CI_COMMIT_SHA") or None
-
-
-def _list_paths(paths: Sequence[Path]) -> None:
-    """Write a path a line; one that would act on a terminal or a log is escaped."""
-    from nsys_digest.render.escape import one_line
-
-    write("\n".join(one_line(str(path)) for path in paths), None)
 
 
 def _document(listing: Listing, *, compact: bool) -> str:

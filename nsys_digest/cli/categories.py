@@ -8,6 +8,7 @@ import typer
 
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
+from nsys_digest.cli.scarce import shortage_at
 
 
 def command(
@@ -18,11 +19,15 @@ def command(
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to list in text and markdown.")] = 40,
     compact: Compact = False,
 ) -> None:
-    """Show which category each kernel of a trace is in, and by which pattern. What no pattern took comes first."""
+    """Show the category of each kernel, and its pattern.
+
+    What no pattern took comes first.
+    """
     check_output(output, trace)
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import classify
     from nsys_digest.report.categories import categories_report
 
-    found = classify(trace, categories=categories)
+    with shortage_at(trace):
+        found = classify(trace, categories=categories)
     write_report(lambda: found.to_json(compact=compact), lambda: categories_report(found, top), chosen, output)

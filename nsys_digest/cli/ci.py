@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nsys_digest.cli.output import Format, note, write, write_report
 from nsys_digest.errors import OutputFailed
+from nsys_digest.files import WRITTEN
 
 if TYPE_CHECKING:
     from nsys_digest.gate.no_result import NoResult
@@ -77,10 +78,12 @@ class Wanted:
 
         Each raises OutputFailed where it could not write.
         """
+        from nsys_digest.render.escape import json_text
+
         if to_stdout or self.output is not None:
             yield lambda: write_report(lambda: forms.json(self.compact), forms.report, self.format, self.output)
         texts: list[tuple[Path | None, Callable[[], str]]] = [
-            (self.json, lambda: forms.json(False)),
+            (self.json, lambda: json_text(forms.json(False))),
             (self.markdown, lambda: _markdown(forms)),
             (self.junit, forms.junit),
             (self.sarif, forms.sarif),
@@ -110,12 +113,13 @@ def _add_to_summary(text: str) -> None:
     place = os.environ.get("GITHUB_STEP_SUMMARY")
     if not place:
         note(
-            "warning: GITHUB_STEP_SUMMARY is not set, so no summary is written; GitHub Actions sets it [usage-invalid]"
+            "warning: GITHUB_STEP_SUMMARY is not set, so no summary is written; GitHub Actions sets it", "usage-invalid"
         )
         return
     try:
         with Path(place).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text + "\n")
+        WRITTEN.append(place)
     except OSError as error:
         raise OutputFailed(
             f"{place}: the summary cannot be written ({error.strerror or error}); check GITHUB_STEP_SUMMARY"

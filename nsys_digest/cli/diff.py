@@ -93,7 +93,7 @@ def command(
     head_side = read_side(of_head, store, categories=categories, steps=steps)
     base_side = read_side(of_base, store, head_side.side, categories=categories, steps=steps)
     for text in (*head_side.notes, *base_side.notes):
-        note(f"note: {text} [baseline-short]")
+        note(f"note: {text}", "baseline-short")
     found = diff(base_side.side, head_side.side, allow_mismatch=reasons, categories=categories)
     from nsys_digest.report.diff import diff_report
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nsys_digest.cli.options import Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
+from nsys_digest.cli.scarce import shortage_at
 
 
 def command(
@@ -17,7 +18,8 @@ def command(
     chosen = chosen_format(format, output)
     from nsys_digest.pipeline import inspect
 
-    found = inspect(trace)
+    with shortage_at(trace):
+        found = inspect(trace)
     from nsys_digest.report.digest import inspection_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: inspection_report(found), chosen, output)

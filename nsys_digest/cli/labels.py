@@ -47,7 +47,8 @@ def labels_of(given: Sequence[str] | None, *, ci: bool) -> dict[str, str]:
         if not known:
             note(
                 "warning: --label-ci finds no variable of GitHub Actions or GitLab CI, such as GITHUB_SHA or "
-                "CI_COMMIT_SHA; nothing is labelled by it [usage-invalid]"
+                "CI_COMMIT_SHA; nothing is labelled by it",
+                "usage-invalid",
             )
         labels = known | labels
     return labels

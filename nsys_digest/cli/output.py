@@ -5,21 +5,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_digest.errors import DigestError, OutputFailed, UsageInvalid
-from nsys_digest.files import write_whole
+from nsys_digest.files import WRITTEN, write_whole
 
 if TYPE_CHECKING:
     from nsys_digest.report.blocks import Report
 
 _PLAIN_WIDTH = 120
+_WIDEST = 10_000
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -44,12 +44,26 @@ def on_terminal(output: Path | None) -> bool:
 
 
 def text_layout(output: Path | None) -> tuple[int, bool]:
-    """Return (width, whether to colour) for text: a terminal's own, or 120 columns without colour."""
+    """Return (width, whether to colour) for text: a terminal's own, or 120 columns without colour.
+
+    ``COLUMNS`` counts for more where it is a number; beyond 10,000 it is taken for that.
+    """
     terminal = on_terminal(output)
     color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    asked = os.environ.get("COLUMNS", "").strip().lstrip("0")
+    if asked.isascii() and asked.isdigit():
+        return int(asked) if len(asked) < len(str(_WIDEST)) else _WIDEST, color
     if terminal or "COLUMNS" in os.environ:
-        return shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns, color
+        return _terminal_columns(), color
     return _PLAIN_WIDTH, color
+
+
+def _terminal_columns() -> int:
+    """Return how wide the terminal of standard output is, whatever ``COLUMNS`` says."""
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns or _PLAIN_WIDTH
+    except (OSError, ValueError):
+        return _PLAIN_WIDTH
 
 
 def check_output(output: Path | None, trace: Path | None) -> None:
@@ -106,9 +120,11 @@ def write(text: str, output: Path | None) -> None:
     data = (text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace")
     try:
         if output is None:
-            _write_stdout(data)
+            with _streaming("standard output"):
+                _write_stdout(data)
         elif _is_stream(output):
-            output.write_bytes(data)
+            with _streaming(str(output)):
+                output.write_bytes(data)
         else:
             write_whole(output.resolve(), data)
     except BrokenPipeError:
@@ -124,6 +140,33 @@ def write(text: str, output: Path | None) -> None:
             f"{output}: cannot be written ({reason}); nothing there was changed, make room or choose another place "
             "with -o"
         ) from None
+
+
+_unfinished: list[str] = []
+"""Standard output, or the pipe or device, that is being written to."""
+
+
+@contextlib.contextmanager
+def _streaming(name: str) -> Iterator[None]:
+    """Note what is written in parts: it was begun, and where nothing is raised it is whole."""
+    _unfinished.append(name)
+    yield
+    _unfinished.remove(name)
+    WRITTEN.append(name)
+
+
+def forget_written() -> None:
+    """Begin a command: nothing was written so far."""
+    _unfinished.clear()
+    WRITTEN.clear()
+
+
+def written_so_far() -> str:
+    """Say which outputs a command had written when it was interrupted, and which only in part."""
+    whole = f"{', '.join(WRITTEN)} {'was' if len(WRITTEN) == 1 else 'were'} written whole, and nothing else"
+    if _unfinished:
+        return f"{whole if WRITTEN else 'nothing was written whole'}; {_unfinished[-1]} may have a part"
+    return whole if WRITTEN else "nothing was written"
 
 
 def _write_stdout(data: bytes) -> None:
@@ -160,7 +203,7 @@ def end_with(verdict: DigestError | None, failed: Sequence[OutputFailed]) -> Non
     """
     told = failed if verdict is not None else failed[1:]
     for error in told:
-        note(f"{error} [{error.code}]")
+        note(str(error), error.code)
     if verdict is not None:
         raise verdict
     if failed:
@@ -179,8 +222,8 @@ def abandon_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def note(message: str) -> None:
-    """Write one line to standard error, where it is open."""
+def note(message: str, code: str) -> None:
+    """Write one line to standard error, where it is open; ``code`` has an entry in docs/messages.md."""
     try:
         from nsys_digest.render.escape import one_line
     except (ImportError, OSError, MemoryError):  # where memory or handles have run out, which is what the line says
@@ -190,7 +233,26 @@ def note(message: str) -> None:
 
     if sys.stderr is not None:  # print() would take standard output instead
         with contextlib.suppress(OSError):
-            print(f"nsys-digest: {one_line(message)}", file=sys.stderr)
+            print(f"nsys-digest: {one_line(message)} [{one_line(code)}]", file=sys.stderr)
+
+
+def warn(source: str, message: str, code: str) -> None:
+    """Write a warning about a file to standard error."""
+    note(f"warning: {source}: {message}", code)
+
+
+def write_json(document: str, output: Path | None) -> None:
+    """Write JSON text; what names in it could do to a terminal or a log is escaped as JSON escapes it."""
+    from nsys_digest.render.escape import json_text
+
+    write(json_text(document), output)
+
+
+def write_paths(paths: Iterable[Path]) -> None:
+    """Print paths, one a line; those that are no plain text are escaped."""
+    from nsys_digest.render.escape import whole_line
+
+    write("\n".join(whole_line(str(path)) for path in paths), None)
 
 
 def write_report(
@@ -198,7 +260,7 @@ def write_report(
 ) -> None:
     """Write a product in the chosen format: its JSON document, or its report, whichever is wanted."""
     if chosen is Format.json:
-        write(document(), output)
+        write_json(document(), output)
     elif chosen is Format.markdown:
         from nsys_digest.render import markdown
 

@@ -1,18 +1,32 @@
-"""A bar of rows on standard error while a large file is read."""
+"""A bar of rows on standard error while a large file is read; what the system refuses meanwhile names the file."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from nsys_digest.cli.scarce import shortage_at
 
 _SHOWN_FROM_BYTES = 64_000_000
 
 
 @contextmanager
 def progress_bar(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function to call with (rows read, rows in all); None where nobody watches or the file is small."""
+    """Give a function to call with (rows read, rows in all); None where nobody watches or the file is small.
+
+    Raises:
+        OutOfResources: reading it took more memory, file handles or threads than there are.
+
+    """
+    with shortage_at(trace), _shown(trace) as show:
+        yield show
+
+
+@contextmanager
+def _shown(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
     if sys.stderr is None or not sys.stderr.isatty() or not trace.is_file() or trace.stat().st_size < _SHOWN_FROM_BYTES:
         yield None
         return
@@ -22,6 +36,12 @@ def progress_bar(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
     from nsys_digest.render.escape import one_line
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True, _environ=_without_size(os.environ))
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(one_line(trace.name), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=max(total, done))
+
+
+def _without_size(environment: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what the console would take for the size of the terminal, which knows that better."""
+    return {name: value for name, value in environment.items() if name not in {"COLUMNS", "LINES"}}

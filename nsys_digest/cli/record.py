@@ -111,7 +111,7 @@ def record_and_digest(
     flush_stdout()
     recorded = record(program, target, recording)
     if not quiet:
-        note(_outcome(recorded))
+        note(_outcome(recorded), "trace-recorded")
     if summarize or digest is not None:
         _digest(recorded, digest, format, quiet)
     if recorded.stopped is not None:
@@ -136,4 +136,4 @@ def _digest(recorded: Recorded, file: Path | None, format: Format | None, quiet:
     except DigestError as error:
         if recorded.status == 0 and recorded.stopped is None:
             raise
-        note(f"{error} [{error.code}]")  # the program's own failure decides the status
+        note(str(error), error.code)  # the program's own failure decides the status

@@ -43,15 +43,13 @@ def _read(path: Path, options: SummarizeOptions) -> Digest:
     from nsys_digest.comparison import load_with
 
     with progress_bar(path) as show:
-        digest = load_with(path, replace(options, progress=show))
-    give_back_freed_memory()
-    return digest
+        return load_with(path, replace(options, progress=show, when_read=give_back_freed_memory))
 
 
 def warn_of_damaged(damaged: Sequence[str]) -> None:
     """Write a warning of each file of a store that was left out."""
     for text in damaged:
-        note(f"warning: {text} [digest-invalid]")
+        note(f"warning: {text}", "digest-invalid")
 
 
 def files_of(runs: Sequence[str]) -> list[Path]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nsys_digest.errors import OutOfResources
 from nsys_digest.files import is_scarce
 
 _MEMORY = "there is not enough memory; close other programs, or raise the limit, as with: ulimit -v unlimited"
 _HANDLES = "no further file can be opened; raise the limit, as with: ulimit -n 1024"
 _THREADS = "no further thread can be started; close other programs, or raise the limit, as with: ulimit -u 4096"
+_DEPTH = "it is nested too deeply to be worked on; write it again"
 
 _SIGNS = (
     ("start new thread", _THREADS),
@@ -24,9 +30,28 @@ def shortage(error: BaseException | None) -> str | None:
         return None
     if isinstance(error, MemoryError):
         return _MEMORY
+    if isinstance(error, RecursionError):
+        return _DEPTH
     if isinstance(error, OSError) and is_scarce(error):
         return _HANDLES if "open files" in str(error) else _MEMORY
     if isinstance(error, RuntimeError | ImportError | OSError | SystemError):
         found = next((line for sign, line in _SIGNS if sign in str(error)), None)
         return found or shortage(error.__cause__ or error.__context__)
     return None
+
+
+@contextmanager
+def shortage_at(file: Path) -> Iterator[None]:
+    """Have an error that comes of a shortage name the file that was worked on.
+
+    Raises:
+        OutOfResources: memory, handles, threads, or depth of nesting ran out.
+
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError, ImportError, SystemError, OSError) as error:
+        line = shortage(error)
+        if line is None:
+            raise
+        raise OutOfResources(f"{file}: {line}") from None

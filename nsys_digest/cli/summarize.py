@@ -10,7 +10,7 @@ import typer
 from nsys_digest.cli.labels import LabelCi, Labels, labels_of
 from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StepName, Trace, words_of
-from nsys_digest.cli.output import Format, check_output, chosen_format, note, on_terminal, write_report
+from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.errors import UsageInvalid
 
@@ -80,13 +80,6 @@ def command(
     from nsys_digest.pipeline import summarize
 
     with progress_bar(trace) as show:
-
-        def progress(done: int, total: int) -> None:
-            if show is not None:
-                show(done, total)
-            if done >= total:  # reading reuses its memory; what comes after takes large arrays, each once
-                give_back_freed_memory()
-
         digest = summarize(
             trace,
             top=top,
@@ -100,12 +93,13 @@ def command(
             labels=labels,
             threads=threads,
             reader=reader.value,
-            progress=progress,
+            progress=show,
+            when_read=give_back_freed_memory,
         )
     reported = chosen is not Format.json and on_terminal(output)  # whoever watches reads them in the report
     if not quiet and not reported:
-        for warn in digest.warnings:
-            note(f"warning: {warn.message} [{warn.code}]")
+        for found in digest.warnings:
+            warn(str(trace), found.message, found.code)
     from nsys_digest.report.digest import digest_report
 
     write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)

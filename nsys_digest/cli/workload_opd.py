@@ -224,7 +224,8 @@ def _compare(log: Path, trace: Path, *, as_json: bool) -> None:
 
     comparison = compare_phases(read_log(log), summarize(trace, sections=["nvtx"]), name=log.name)
     if as_json:  # standard output has the one document already
-        output.note(f"log and trace {verdict(comparison)}; see: nsys-digest workload phases {log} {trace}")
+        seen = f"{trace}: log and trace {verdict(comparison)}; see: nsys-digest workload phases {log} {trace}"
+        output.note(seen, "phases-compared")
         return
     width, color = output.text_layout(None)
     output.write(text.render(phases_report(comparison, top=0), width=width, color=color), None)

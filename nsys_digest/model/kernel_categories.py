@@ -37,6 +37,9 @@ KINDS = (
 )
 """What a communication kernel can be; one without a kind is of kind other."""
 
+SEARCHED = 50_000
+"""Characters of a name that patterns are looked for in: all of every name that a compiler makes."""
+
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]*")
 _TOP_KEYS = ("extends", "category")
 _KEYS = ("name", "pattern", "kind", "note")
@@ -79,7 +82,8 @@ class KernelCategories:
     def classify(self, name: str) -> CategoryPattern | None:
         """Return the first pattern that is found in a demangled kernel name, or None."""
         if name not in self._known:
-            self._known[name] = next((entry for search, entry in self._searches if search(name)), None)
+            start = name[:SEARCHED]
+            self._known[name] = next((entry for search, entry in self._searches if search(start)), None)
         return self._known[name]
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from nsys_digest.gate.no_result import NoResult
 from nsys_digest.gate.verdict import CheckResult, Outcome
-from nsys_digest.render.escape import one_line
+from nsys_digest.render.escape import xml
 
 _ELEMENTS = {"fail": "failure", "missing": "error", "skipped": "skipped"}
 
@@ -22,15 +22,15 @@ def render(result: CheckResult, *, now: datetime) -> str:
     suite = _suite(result, now, {"tests": len(result.outcomes)} | numbers)
     for outcome in result.outcomes:
         _case(suite, outcome)
-    return _whole(suite, "\n".join(one_line(outcome.reason) for outcome in result.worst_first()))
+    return _whole(suite, "\n".join(xml(outcome.reason) for outcome in result.worst_first()))
 
 
 def render_no_result(found: NoResult, *, now: datetime) -> str:
     """Return a check without a result as a suite of one test case, the error that ended it."""
     suite = _suite(found.result, now, {"tests": 1, "failures": 0, "errors": 1, "skipped": 0})
-    case = ET.SubElement(suite, "testcase", {"name": found.code, "classname": "nsys-digest.check", "time": "0"})
-    message = one_line(found.message)
-    ET.SubElement(case, "error", {"message": message, "type": found.code}).text = message
+    case = ET.SubElement(suite, "testcase", {"name": xml(found.code), "classname": "nsys-digest.check", "time": "0"})
+    message = xml(found.message)
+    ET.SubElement(case, "error", {"message": message, "type": xml(found.code)}).text = message
     return _whole(suite, message)
 
 
@@ -49,7 +49,7 @@ def _suite(result: CheckResult, now: datetime, counts: dict[str, int]) -> ET.Ele
     )
     properties = ET.SubElement(suite, "properties")
     for name, value in _properties(result):
-        ET.SubElement(properties, "property", {"name": name, "value": one_line(value)})
+        ET.SubElement(properties, "property", {"name": xml(name), "value": xml(value)})
     return suite
 
 
@@ -75,10 +75,10 @@ def _case(suite: ET.Element, outcome: Outcome) -> None:
     kind = "" if outcome.kind in {"change", "require", "forbid"} else f" {outcome.kind}"
     name = f"{outcome.figure}{kind}"
     classname = f"nsys-digest.{outcome.figure.partition('.')[0] if outcome.unit is not None else outcome.kind}"
-    case = ET.SubElement(suite, "testcase", {"name": one_line(name), "classname": one_line(classname), "time": "0"})
+    case = ET.SubElement(suite, "testcase", {"name": xml(name), "classname": xml(classname), "time": "0"})
     element = _ELEMENTS.get(outcome.verdict)
     if element is None:
         return
-    message = one_line(outcome.reason)
-    found = ET.SubElement(case, element, {"message": message, "type": outcome.kind})
-    found.text = message + (f"\n{one_line(outcome.why)}" if outcome.why else "")
+    message = xml(outcome.reason)
+    found = ET.SubElement(case, element, {"message": message, "type": xml(outcome.kind)})
+    found.text = message + (f"\n{xml(outcome.why)}" if outcome.why else "")

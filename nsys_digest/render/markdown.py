@@ -9,10 +9,14 @@ from nsys_digest.units import MISSING
 
 def render(report: Report) -> str:
     """Return the report as GitHub-flavoured Markdown."""
-    parts = [f"## {markdown(report.title)}", *map(markdown, report.lead), _facts(report)]
+    parts = [f"## {markdown(report.title)}", *map(markdown, report.lead)]
+    if report.command:
+        what, words = report.command
+        parts.append(f"{markdown(what)}: {markdown_code(words, in_table=False)}")
+    parts.append(_facts(report))
     parts.extend(_block(block) for block in report.blocks)
     if report.warnings:
-        lines = (f"- **{warn.code}** {markdown(warn.message)}" for warn in report.warnings)
+        lines = (f"- **{markdown(warn.code)}** {markdown(warn.message)}" for warn in report.warnings)
         parts.append("### Warnings\n\n" + "\n".join(lines))
     if report.notes:
         parts.append(f"*{markdown(report.notes)}*")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -57,9 +57,11 @@ def table(block: Block, width: int) -> tuple[list[str], list[str]]:
     """Return (lines of the head, lines of the rows). None is wider than the width if every number fits into it.
 
     Numbers are whole, and so are names, save the middle of very long ones: what does not fit goes on to further lines.
+    The time is linear in the length of the cells.
     """
     rows = _escaped(block)
-    columns = [_column(column, cells) for column, cells in zip(block.columns, zip(*rows, strict=True), strict=True)]
+    titles = [replace(column, title=one_line(column.title)) for column in block.columns]
+    columns = [_column(column, cells) for column, cells in zip(titles, zip(*rows, strict=True), strict=True)]
     layout = _layout(columns, width)
     head = [text for line in layout if len(layout) == 1 or not _says_itself(line) for text in _cells(line)]
     rule = INDENT + "─" * (max(map(len, layout)) - len(INDENT))

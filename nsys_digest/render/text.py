@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from nsys_digest.render.escape import one_line
+from nsys_digest.render.escape import one_line, without_line_command
 from nsys_digest.render.table import INDENT, table
 from nsys_digest.render.wrap import shortened, wrapped
 from nsys_digest.report.blocks import Bar, Block, Report
@@ -18,7 +18,6 @@ from nsys_digest.report.blocks import Bar, Block, Report
 _BAR_CELLS = 40
 _LEAST_BAR_CELLS = 10
 _LEAST_WIDTH = 20
-_ORDER = re.compile(r"^( *)::", re.MULTILINE)
 
 
 def render(report: Report, *, width: int, color: bool) -> str:
@@ -33,22 +32,25 @@ def render(report: Report, *, width: int, color: bool) -> str:
         highlight=False,
         emoji=False,
         markup=False,
+        _environ={},  # of the environment it would take COLUMNS, however many digits that has
     )
     for line in _lines(report, max(width, _LEAST_WIDTH)):
         console.print(line, soft_wrap=True)
-    # A line that begins with two colons is an order to the log of a GitHub Actions step.
-    return _ORDER.sub(r"\1\\x3a:", out.getvalue())
+    # Whatever the wrapping made of it, no line may be a command to the log of a CI step.
+    return "\n".join(map(without_line_command, out.getvalue().split("\n")))
 
 
 def _lines(report: Report, width: int) -> Iterator[Text]:
     yield from _paragraph(report.title, width, style="bold")
-    for paragraph in report.lead:
+    asked = (": ".join(report.command),) if report.command else ()
+    for paragraph in (*report.lead, *asked):
         yield from _paragraph(paragraph, width)
     if report.lead:
         yield Text()
-    labels = max((cell_len(label) for label, _ in report.facts), default=0)
-    for label, value in report.facts:
-        yield from _hanging(f"{INDENT}{label:<{labels}}  ", value, width)
+    facts = [(one_line(label), value) for label, value in report.facts]
+    labels = max((cell_len(label) for label, _ in facts), default=0)
+    for label, value in facts:
+        yield from _hanging(f"{INDENT}{label}{' ' * (labels - cell_len(label))}  ", value, width)
     if report.bars:
         yield Text()
         yield from _bars(report.bars, width)
@@ -71,7 +73,7 @@ def _paragraph(text: str, width: int, *, style: str = "", indent: str = "") -> I
 
 
 def _hanging(label: str, text: str, width: int, *, style: str = "dim") -> Iterator[Text]:
-    """Yield text behind a label; its further lines begin below its first."""
+    """Yield text behind a label, which is escaped; its further lines begin below its first."""
     lines = wrapped(one_line(text), max(width - cell_len(label), 1))
     for lead, line in zip([label, *[" " * cell_len(label)] * (len(lines) - 1)], lines, strict=True):
         yield Text.assemble((lead, style), line)
@@ -81,6 +83,7 @@ def _bars(bars: tuple[Bar, ...], width: int) -> Iterator[Text]:
     """Yield a line for each device; all bars are of one length, below their labels where those leave no room."""
     labels = shortened([one_line(bar.label) for bar in bars])
     widest = max(map(cell_len, labels))
+    bars = tuple(replace(bar, text=one_line(bar.text)) for bar in bars)
     texts = max((cell_len(bar.text) for bar in bars if bar.share is not None), default=0)
     beside = width - widest - texts - 3 * len(INDENT)
     room = beside if beside >= _LEAST_BAR_CELLS else width - texts - 3 * len(INDENT)

@@ -1,4 +1,7 @@
-"""Text in lines of a width: nothing is lost, no number is parted from its unit, nor from what it equals."""
+"""Text in lines of a width: nothing is lost, no number is parted from its unit, nor from what it equals.
+
+It takes text that is escaped, and at most as long as :data:`nsys_digest.render.escape.LONGEST` and its escapes.
+"""
 
 from __future__ import annotations
 
@@ -16,29 +19,34 @@ _SPACE = re.compile(_GAP)
 _ITEM = re.compile(rf"{_GAP}(?![<+-]?\d[\d,.]{{0,19}} {_UNIT})")
 """Where a line ends by choice: where ``_SPACE`` has it, but not between a value and what it is the value of."""
 _BREAK = re.compile(r"[_,.<>()/| -]|:(?!:)|[a-z](?=[A-Z])")
-_ORDER = re.compile(r"(?:^|(?<= ))::")
+_COMMAND = re.compile(r"(?:^|(?<=[ :])):(?=:)")
 
 
 def wrapped(text: str, width: int) -> list[str]:
     """Return text in lines of at most that many cells, at least one; words longer than a line are parted.
 
-    No line begins with two colons, which are an order to the log of a GitHub Actions step.
+    No line begins with two colons, which are a command to the log of a GitHub Actions step. The time is linear in the
+    length of the text.
     """
     lines: list[str] = []
-    line: str | None = None
-    for word in _words(_ORDER.sub(r"\\x3a:", text), width):
-        if line is not None and cell_len(line) + 1 + cell_len(word) <= width:
-            line = f"{line} {word}"
+    line: list[str] = []
+    used = -1  # cells of the line, less the blank before a word
+    for word in _words(_COMMAND.sub(r"\\x3a", text), width):
+        cells = cell_len(word)
+        room = width - used - 1
+        if cells <= room:
+            line.append(word)
+            used += 1 + cells
             continue
-        room = width - cell_len(line) - 1 if line is not None else 0
-        if cell_len(word) > width and room > width // 2:  # a word that is parted anyway may begin here
-            *whole, word = _parted(word, room, most=1)
-            line = f"{line} {whole[0]}"
-        if line is not None:
-            lines.append(line.rstrip())
-        *whole, line = _parted(word, width)
+        begins_here = bool(line) and cells > width and room > width // 2  # it is parted anyway
+        *whole, rest = _parted(word, width, room if begins_here else width)
+        if begins_here:
+            line.append(whole.pop(0))
+        if line:
+            lines.append(" ".join(line).rstrip())
         lines += (part.rstrip() for part in whole)
-    return [*lines, (line or "").rstrip()]
+        line, used = [rest], cell_len(rest)
+    return [*lines, " ".join(line).rstrip()]
 
 
 def _words(text: str, width: int) -> Iterator[str]:
@@ -46,21 +54,26 @@ def _words(text: str, width: int) -> Iterator[str]:
         yield from [item] if cell_len(item) <= width else _SPACE.split(item)
 
 
-def _parted(word: str, width: int, most: int | None = None) -> list[str]:
-    """Return a word in parts of at most that many cells; after ``most`` of them the rest is left as it is."""
-    parts: list[str] = []
-    while cell_len(word) > width and len(parts) != most:
-        at, cells = 0, get_character_cell_size(word[0])
-        while cells <= width:
-            at += 1
-            cells += get_character_cell_size(word[at])
-        at = max(at, 1)
-        at = max((found.end() for found in _BREAK.finditer(word, at // 2, at + 1) if found.end() <= at), default=at)
-        while at > 1 and word[at] == ":":
-            at -= 1
-        parts.append(word[:at])
-        word = word[at:]
-    return [*parts, word]
+def _parted(word: str, width: int, first: int) -> Iterator[str]:
+    """Yield a word in parts of at most that many cells, the first of at most ``first``."""
+    start, room = 0, first
+    while (end := _fitting(word, start, room)) < len(word):
+        found = (match.end() for match in _BREAK.finditer(word, start + (end - start) // 2, end + 1))
+        end = max((at for at in found if at <= end), default=end)
+        while end > start + 1 and word[end] == ":":
+            end -= 1
+        yield word[start:end]
+        start, room = end, width
+    yield word[start:]
+
+
+def _fitting(word: str, start: int, cells: int) -> int:
+    """Return the end of the longest part from ``start`` on that takes at most that many cells, one sign at least."""
+    for at in range(start, len(word)):
+        cells -= get_character_cell_size(word[at])
+        if cells < 0:
+            return max(at, start + 1)
+    return len(word)
 
 
 def shortened(names: Sequence[str], cells: int = NAME_CELLS) -> list[str]:

@@ -55,6 +55,8 @@ class Report:
     notes: str
     lead: tuple[str, ...] = ()
     """Paragraphs under the title that say the answer in words."""
+    command: tuple[str, str] | None = None
+    """(What it tells, a command that tells it), behind them; the command can be copied as it stands."""
 
 
 ARROW: Final = " → "

@@ -37,7 +37,10 @@ def check_report(result: CheckResult, top: int, again: Sequence[str] = ()) -> Re
         blocks=tuple(block for block in _blocks(result, top) if block.rows),
         warnings=(),
         notes=_notes(result),
-        lead=tuple(_lead(result, again)),
+        lead=tuple(_lead(result)),
+        command=("What moved, and why", explanation(result, again))
+        if result.verdict == "fail" and result.base
+        else None,
     )
 
 
@@ -80,7 +83,7 @@ def headline(result: CheckResult) -> str:
     return f"{len(result.outcomes):,} checks: {said}"
 
 
-def _lead(result: CheckResult, again: Sequence[str]) -> Iterator[str]:
+def _lead(result: CheckResult) -> Iterator[str]:
     yield f"{headline(result)}."
     bad = [outcome for outcome in result.worst_first() if outcome.verdict in {"fail", "missing"}]
     for outcome in bad[:_SAID]:
@@ -89,8 +92,6 @@ def _lead(result: CheckResult, again: Sequence[str]) -> Iterator[str]:
         yield f"{what}{outcome.reason}." + (f" {outcome.why[:1].upper()}{outcome.why[1:]}." if outcome.why else "")
     if len(bad) > _SAID:
         yield f"{len(bad) - _SAID:,} more {'is' if len(bad) == _SAID + 1 else 'are'} below."
-    if result.verdict == "fail" and result.base:
-        yield f"What moved, and why: {explanation(result, again)}"
 
 
 def explanation(result: CheckResult, again: Sequence[str] = ()) -> str:

@@ -11,7 +11,7 @@ from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
 _UNKNOWN_CAUSE = "of a newer version of the digest"
 _MOST_PROCESSES = 64
-_WORDS = {
+_WORDS: Mapping[str, str] = {
     "queued": "launched, waiting to start",
     "launch_call": "in a launch call",
     "sync": "in a synchronise or blocking copy",
@@ -21,6 +21,7 @@ _WORDS = {
     "host": "host code, in no CUDA call",
     "unattributed": "the trace does not say",
 }
+"""The causes in words; a stored digest of a newer version may name others."""
 
 
 def account_blocks(digest: Digest, top: int) -> Iterator[Block]:

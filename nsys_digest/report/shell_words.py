@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Final
 
 _SAFE: Final = re.compile(r"[A-Za-z0-9_./@%+:-]+")
-_NUMBER_AT_END: Final = re.compile(r"\d+$")
+_NUMBER_AT_END: Final = re.compile(r"(?<!\d)\d+$")
 _NUMBER_AT_START: Final = re.compile(r"^\d+")
 
 

@@ -13,7 +13,7 @@ from nsys_digest.trace.nsys.tables import NEWEST_SCHEMA
 from nsys_digest.trace.nsys.traced import repeated, why_no_cuda, why_no_nvtx
 from nsys_digest.units import NS_PER_S, counted, duration
 
-_TRUNCATED = re.compile(r"not all (?P<what>.+) events might have been collected", re.IGNORECASE)
+_TRUNCATED = re.compile(r"not all (?P<what>.{1,200}) events might have been collected", re.IGNORECASE)
 _SHORT_NS: Final = NS_PER_S
 """A session this short may have ended before the program began its work."""
 _MOST: Final = 4

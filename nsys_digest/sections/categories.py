@@ -10,11 +10,10 @@ from nsys_digest.algorithms.intervals import Intervals, union, union_lengths
 from nsys_digest.model.category_use import CategoryUse, KernelUse
 from nsys_digest.model.kernel_categories import OTHER, CategoryPattern, KernelCategories
 from nsys_digest.model.section_types import Category
-from nsys_digest.sections.totals import name_of
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Bools, Ints
 from nsys_digest.trace.link import Operations
-from nsys_digest.trace.nsys.tables import GPU_KINDS
+from nsys_digest.trace.nsys.tables import GPU_KINDS, name_of
 
 
 def full_names(gpu: GpuCollector, strings: Mapping[int, str]) -> list[str]:

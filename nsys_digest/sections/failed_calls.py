@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from nsys_digest.model.base_types import FailedCalls, Warn
 from nsys_digest.model.cuda_errors import error_name
-from nsys_digest.sections.totals import name_of
 from nsys_digest.trace.collect.api import ApiCollector
+from nsys_digest.trace.nsys.tables import name_of
 from nsys_digest.units import counted
 
 _SHOWN = 3

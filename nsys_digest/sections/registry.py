@@ -28,12 +28,11 @@ from nsys_digest.sections.lost_rows import lost_rows
 from nsys_digest.sections.memory import memory
 from nsys_digest.sections.nvtx_detail import nvtx_detail
 from nsys_digest.sections.steps import StepDevices, steps
-from nsys_digest.sections.totals import name_of
 from nsys_digest.sections.warnings import AccountLimits
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.link import NONE, Calls, Events, link
-from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS
+from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
 from nsys_digest.trace.scan import Scanned
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from nsys_digest.model.base_types import CountTotal
 from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.nsys.tables import NO_STRING
+from nsys_digest.trace.nsys.tables import name_of
 
 
 def kernel_totals(gpu: GpuCollector, strings: Mapping[int, str]) -> tuple[tuple[str, CountTotal], ...]:
@@ -25,11 +25,6 @@ def api_totals(api: ApiCollector | None, strings: Mapping[int, str]) -> dict[str
     length = len(api.groups)
     names = (name_of(api.names.values[name], strings) for _, name in api.groups.pairs)
     return dict(_by_name(zip(names, api.totals.count(length).tolist(), api.totals.sum(length).tolist(), strict=True)))
-
-
-def name_of(key: int, strings: Mapping[int, str]) -> str:
-    """Return the text of a name id; one that the trace has no text for is spelt out."""
-    return strings.get(key, "(unnamed)" if key == NO_STRING else f"[string {key}]")
 
 
 def _by_name(rows: Iterable[tuple[str, int, int]]) -> tuple[tuple[str, CountTotal], ...]:

@@ -15,7 +15,7 @@ from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.collect.nvtx import NvtxCollector, NvtxOptions
 from nsys_digest.trace.columns import Bools, Ints, smallest_type
-from nsys_digest.trace.nsys.tables import OPEN, THREAD_BITS
+from nsys_digest.trace.nsys.tables import OPEN, THREAD_BITS, name_of
 
 NONE = -1
 CLASSES = tuple(CallClass)
@@ -158,9 +158,7 @@ def order_calls(api: ApiCollector | None, names: Mapping[int, str]) -> tuple[Cal
     end_ns = end_ns[order]
     group, thread, correlation = group[order], thread[order], correlation[order]
     del order
-    texts = tuple(
-        names.get(api.names.values[name], f"[string {api.names.values[name]}]") for _, name in api.groups.pairs
-    )
+    texts = tuple(name_of(api.names.values[name], names) for _, name in api.groups.pairs)
     calls = Calls(
         start_ns=start_ns,
         end_ns=end_ns,

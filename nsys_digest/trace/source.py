@@ -37,16 +37,22 @@ class Query:
 
 
 class Tail:
-    """A pattern for the end of a text, in the syntax that Python and RE2 share, which differ on what the end is."""
+    """Pieces of one pattern at the end of a text, in the syntax that Python and RE2 share."""
 
-    def __init__(self, pattern: str) -> None:
-        """Compile the pattern, which must not match the empty text."""
-        self.re2 = pattern + "$"
-        self._python = re.compile(pattern + r"\Z")
+    def __init__(self, piece: str) -> None:
+        """Compile the pattern of one piece, which must not match the empty text.
+
+        What follows a piece must not depend on where in it the pattern could have ended as well.
+        """
+        self.re2 = f"(?:{piece})+$"
+        self._run = re.compile(f"(?:{piece})++")
 
     def off(self, text: str) -> str:
-        """Return the text without what the pattern matches at its end."""
-        return self._python.sub("", text)
+        """Return the text without the pieces at its end; the time is linear in its length."""
+        end = 0, 0
+        for found in self._run.finditer(text):  # each run once: a search for one at the end would begin at every piece
+            end = found.span()
+        return text[: end[0]] if end[1] == len(text) else text
 
 
 class Batch(Protocol):

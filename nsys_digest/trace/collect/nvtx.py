@@ -21,6 +21,7 @@ from nsys_digest.trace.nsys.tables import (
     NVTX_RANGES,
     OPEN,
     THREAD_BITS,
+    name_of,
 )
 from nsys_digest.trace.source import Batch, Tail
 
@@ -34,7 +35,7 @@ _PUSH_POP[list(NVTX_PUSH_POP_RANGES)] = 1
 
 # PyTorch's emit_nvtx writes these behind an operator's name, torch/csrc/autograd/profiler_legacy.cpp.
 _LIST = r"\[[\[\]()0-9, -]*\]"
-_SERIALS = Tail(rf"(?:, (?:seq = -?[0-9]+|op_id = -?[0-9]+|sizes = {_LIST}|input_op_ids = {_LIST}))+")
+_SERIALS = Tail(rf", (?:seq = -?[0-9]+|op_id = -?[0-9]+|sizes = {_LIST}|input_op_ids = {_LIST})")
 
 
 def fold_name(text: str) -> str:
@@ -222,7 +223,7 @@ class NvtxCollector:
 
     def _text_of_strings(self, ids: list[int]) -> list[str]:
         texts = self._resolve(ids)
-        named = (texts.get(key, f"[string {key}]") for key in ids)
+        named = (name_of(key, texts) for key in ids)
         return [fold_name(text) if self._cut else text for text in named]
 
     def _intern(self, text: str) -> int:

@@ -67,6 +67,11 @@ def process_of(global_id: int) -> int:
     return (global_id >> 24) & 0xFFFFFF
 
 
+def name_of(string_id: int, strings: Mapping[int, str]) -> str:
+    """Return the text of a string id, also of one that the trace has no text for: it is called by its number."""
+    return strings.get(string_id, "(unnamed)" if string_id == NO_STRING else f"[string {string_id}]")
+
+
 def known_process_of(global_id: int) -> int | None:
     """Return the process id; None for 0, which stands for an export that does not name the process."""
     return process_of(global_id) if global_id else None

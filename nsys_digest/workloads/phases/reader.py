@@ -16,7 +16,7 @@ from nsys_digest.workloads.phases.records import DOCUMENT_VERSION, KINDS, TYPES,
 
 _MAX_BYTES: Final = 64_000_000
 _LINE = re.compile(rf"({'|'.join(sorted(KINDS, key=len, reverse=True))}) (\w+=.*)")
-_PAIR = re.compile(r"(\w+)=(.*?)(?= \w+=|$)")
+_BETWEEN_PAIRS = re.compile(r" (?=\w+=)")
 _MANY = frozenset({"step_summary", "phase_summary", "backward_op_summary"})
 _ADVICE = "give the output of a distillation step, as text or as its JSON document"
 
@@ -48,7 +48,7 @@ def parse_lines(text: str, where: str) -> PhaseLog:
     for number, content in enumerate(text.splitlines(), start=1):
         match = _LINE.fullmatch(content.rstrip())
         if match:
-            pairs = dict(_PAIR.findall(match[2]))
+            pairs = dict(pair.split("=", 1) for pair in _BETWEEN_PAIRS.split(match[2]))
             found[match[1]].append(_record(match[1], pairs, f"{where}: line {number}", lambda form: form.read))
     return _log(found, where)
 

@@ -1,0 +1,144 @@
+"""Signals, and what standard error is told: one line, the status that shells know, and no half of a file."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from support import ROOT, call, small_trace, spawn, the_line, untouched
+
+# Sends itself a signal when a module is about to be imported, with what the signal does before given as a number.
+AT_IMPORT = """
+import os, signal, sys
+number, before, module = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+sys.argv[1:] = sys.argv[4:]
+class Hook:
+    def find_spec(self, name, *_):
+        if name == module:
+            os.kill(os.getpid(), number)
+if before == signal.SIG_IGN:
+    signal.signal(number, signal.SIG_IGN)
+sys.meta_path.insert(0, Hook())
+from nsys_digest.__main__ import main
+sys.exit(main())
+"""
+# Sends itself a signal in place of a call: os.fsync of a file, or Path.write_bytes to a device.
+AT_CALL = """
+import os, pathlib, signal, sys
+number, place = int(sys.argv[1]), sys.argv[2]
+sys.argv[1:] = sys.argv[3:]
+setattr(os if place == "fsync" else pathlib.Path, place, lambda *_: os.kill(os.getpid(), number))
+from nsys_digest.__main__ import main
+sys.exit(main())
+"""
+SIGNALS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+GATE = ROOT / "fixtures" / "gate"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return small_trace().write(tmp_path / "trace.sqlite")
+
+
+@pytest.mark.parametrize(("number", "status", "code"), SIGNALS)
+@pytest.mark.parametrize("module", ["typer", "nsys_digest.cli.summarize", "nsys_digest.pipeline", "numpy"])
+def test_a_signal_while_modules_are_imported(trace: Path, number: int, status: int, code: str, module: str) -> None:
+    with untouched(trace.parent):
+        ran = spawn(str(int(number)), "0", module, "summarize", trace, script=AT_IMPORT)
+    assert the_line(ran, status, code) == f"{code}; nothing was written"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_is_ignored_stays_ignored(trace: Path, number: int) -> None:
+    ran = spawn(str(int(number)), str(int(signal.SIG_IGN)), "numpy", "summarize", "-q", trace, script=AT_IMPORT)
+    assert (ran.status, ran.out, ran.err) == (0, call("summarize", "-q", trace).out, "")
+
+
+@pytest.mark.parametrize(("number", "status", "code"), SIGNALS)
+def test_a_signal_while_a_file_is_written_leaves_nothing(trace: Path, number: int, status: int, code: str) -> None:
+    (trace.parent / "digest.json").write_text("old")
+    with untouched(trace.parent):
+        ran = spawn(
+            str(int(number)), "fsync", "summarize", "-q", trace, "-o", trace.parent / "digest.json", script=AT_CALL
+        )
+    assert the_line(ran, status, code) == f"{code}; nothing was written"
+
+
+@pytest.mark.parametrize(("number", "status", "code"), SIGNALS)
+def test_a_signal_between_outputs_says_which_were_written(tmp_path: Path, number: int, status: int, code: str) -> None:
+    """Of four outputs two are files, one is a device at which the signal comes, and one is behind it."""
+    check = ("check", GATE / "base_1.json", "-b", GATE / "base_2.json", "-f", "text", "-o", tmp_path / "o.txt")
+    ran = spawn(
+        *(str(int(number)), "write_bytes", *check, "--json", tmp_path / "o.json"),
+        *("--junit", os.devnull, "--sarif", tmp_path / "o.sarif"),
+        script=AT_CALL,
+    )
+    assert the_line(ran, status, code) == (
+        f"{code}; {tmp_path / 'o.txt'}, {tmp_path / 'o.json'} were written whole, and nothing else; {os.devnull} may "
+        "have a part"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["o.json", "o.txt"]
+
+
+def test_a_shortage_names_the_trace_in_every_command(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    for name in ("scan", "scan_kernels", "inspect_source"):
+        monkeypatch.setattr(f"nsys_digest.pipeline.{name}", refuse)
+    for words in (("summarize",), ("categories",), ("inspect",), ("diff", GATE / "base_1.json"), ("check",)):
+        with untouched(trace.parent):
+            line = the_line(call(*words, trace), 1, "out-of-resources")
+        assert line.startswith(f"{trace}: there is not enough memory")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"_NSYS_DIGEST_COMPLETE": "complete_bash"},
+        {"_NSYS_DIGEST_COMPLETE": "complete_bash", "COMP_WORDS": "nsys-digest sum"},
+        {"_NSYS_DIGEST_COMPLETE": "complete_bash", "COMP_WORDS": "nsys-digest sum", "COMP_CWORD": "many"},
+        {"_NSYS_DIGEST_COMPLETE": "complete_"},
+        {"_NSYS_DIGEST_COMPLETE": "\x1b::x"},
+    ],
+)
+def test_completion_that_no_shell_asks_for(environment: dict[str, str]) -> None:
+    assert the_line(spawn(**environment), 2, "usage-invalid").startswith("_NSYS_DIGEST_COMPLETE is set, and ")
+
+
+def literals(node: ast.expr) -> set[str]:
+    """Return the texts that an expression may be; nothing for ``error.code`` and its like, which are codes."""
+    return {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+
+
+def test_every_line_on_standard_error_has_a_code_that_is_told() -> None:
+    """Only ``note`` writes there, but for annotations; each call of it and of ``warn`` ends in a code."""
+    told = set(re.findall(r"^(?:### |\| )`([a-z-]+)`", (ROOT / "docs" / "messages.md").read_text(), re.MULTILINE))
+    codes: set[str] = set()
+    printing = []
+    for path in sorted((ROOT / "nsys_digest").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func).rpartition(".")[2]
+            if name in {"note", "warn"} and "cli" in path.parts:
+                assert len(node.args) == (2 if name == "note" else 3), (path, node.lineno)
+                code = node.args[-1]
+                assert isinstance(code, ast.Constant | ast.Attribute | ast.Name), (path, node.lineno)
+                codes |= literals(code)
+            if "stderr" in ast.unparse(node) and name in {"print", "echo", "write"}:
+                printing.append(path.name)
+    assert codes <= told
+    assert {"baseline-dropped", "baseline-short", "trace-recorded", "phases-compared"} <= codes
+    assert sorted(printing) == ["ci.py", "output.py"]
+
+
+def test_a_string_that_is_missing_has_one_name() -> None:
+    """The words for it stand in one place of the package."""
+    sources = ((path.name, path.read_text()) for path in (ROOT / "nsys_digest").rglob("*.py"))
+    assert [name for name, source in sources if "[string {" in source] == ["tables.py"]

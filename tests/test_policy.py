@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from digests import TRACES, document, placed
+from nsys_digest.api import summarize
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.compare.whole import KEYS
 from nsys_digest.errors import PolicyInvalid
@@ -27,7 +28,6 @@ from nsys_digest.model.digest import Digest
 from nsys_digest.model.figures import known_paths
 from nsys_digest.model.quantity import amount, share, shown, shown_allowance, shown_change, shown_limit, shown_share
 from nsys_digest.model.warning_codes import CODES
-from nsys_digest.pipeline import summarize
 from support import ROOT
 
 

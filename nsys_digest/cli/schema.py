@@ -25,6 +25,6 @@ def command(
     """
     from nsys_digest.cli.output import write
     from nsys_digest.model.codec import json_text
-    from nsys_digest.pipeline import json_schema
+    from nsys_digest.api import json_schema
 
     write(json_text(json_schema(of.value)), None)

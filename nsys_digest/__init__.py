@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from nsys_digest.gate.verdict import CheckResult
     from nsys_digest.model.digest import Digest
+    from nsys_digest.model.figures import figures
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ _HOMES = {
     "check": "api",
     "classify": "api",
     "diff": "api",
+    "figures": "model.figures",
     "inspect": "api",
     "json_schema": "api",
     "load": "api",
@@ -109,6 +111,7 @@ __all__ = [
     "check",
     "classify",
     "diff",
+    "figures",
     "inspect",
     "json_schema",
     "load",

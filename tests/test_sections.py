@@ -23,13 +23,13 @@ from nsys_digest.model.section_types import (
     Cause,
     Communication,
     Copies,
-    DispatchStep,
     Durations,
     Gap,
     KindTotal,
     LaunchCost,
     Sets,
 )
+from nsys_digest.model.step_types import DispatchStep
 from nsys_digest.sections.durations import durations
 from support import READERS, call, the_line
 from test_fixtures import SHARED, TRACES, named

@@ -12,7 +12,7 @@ import pytest
 
 from builder import VERSIONS, TraceBuilder
 from nsys_digest import Digest, MissingData, summarize
-from nsys_digest.model.section_types import ProcessSteps, RatioPercentiles, Step, Steps
+from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from oracle_account import expected_steps, random_account_trace
 from support import call, the_line
 from test_account import class_of

@@ -23,13 +23,13 @@ from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.section_types import (
     Category,
     Communication,
-    DispatchStep,
     Durations,
     Idle,
     Launch,
     Memory,
-    Steps,
 )
+from nsys_digest.model.step_types import DispatchStep, Steps
+from nsys_digest.units import duration
 
 if TYPE_CHECKING:
     import pandas
@@ -162,6 +162,11 @@ class Digest:
     def tool(self) -> Literal["nsys-digest"]:
         """The name of the program."""
         return TOOL
+
+    def __repr__(self) -> str:
+        """Return what tells digests apart, and how long the GPUs were busy."""
+        span, busy = duration(self.gpu_activity_span_ns), duration(self.gpu_busy_union_ns)
+        return f"Digest({self.file!r}, GPU span {span}, busy {busy}, {self.kernel_count:,} kernels)"
 
     def to_dict(self) -> Json:
         """Return the JSON document, version 1 of the contract; times in seconds."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.section_types import DispatchStep, Durations, Idle, LaunchCost, Steps
+from nsys_digest.model.section_types import Durations, Idle, LaunchCost
+from nsys_digest.model.step_types import DispatchStep, Steps
 from nsys_digest.report.blocks import ARROW, NAME, SLASH, Block, Column, more, named, numbers
 from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 

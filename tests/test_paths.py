@@ -86,7 +86,7 @@ def test_every_path_of_the_schema_leads_to_the_number_of_the_document(golden: Pa
         assert not selected.keys() & found.keys(), text
         found |= selected
     without_path = {"dispatch_timeline", "schema_version", "tool"}
-    lists = ("streams", "processes", "by_process", "histogram", "longest", "gpus", "slowest")
+    lists = ("streams", "by_process", "processes", "histogram", "longest", "gpus", "slowest")
     expected = [
         value
         for path, value in numbers(whole).items()

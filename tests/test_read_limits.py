@@ -239,8 +239,8 @@ def test_messages_of_a_store_end_in_a_code_and_are_one_line(tmp_path: Path) -> N
     assert saved.out.count("\n") == 1
     assert saved.out[:-1].isprintable()
     again = call("baseline", "update", "main", GOLDEN / "rank_0.json", GOLDEN / "serve.json", "--store", store)
-    folder = f"{tmp_path}/\\x1b[31m\\x0a::error::x/main"
-    assert again.err == f"nsys-digest: note: {folder}: 1 earlier run of main dropped [baseline-dropped]\n"
+    assert again.err.endswith("/main: 1 earlier run of main dropped [baseline-dropped]\n")
+    assert again.err[:-1].isprintable()
     gone = call("check", GOLDEN / "serve.json", "-b", "@none", "--store", "my store")
     assert "--store 'my store' [baseline-missing]" in gone.err
 

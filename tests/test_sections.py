@@ -13,8 +13,6 @@ import pytest
 
 from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
 from nsys_digest import Digest, UsageInvalid, classify, json_schema, summarize
-from nsys_digest.errors import ValueUnreadable
-from nsys_digest.model.codec import decode, encode
 from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.digest import ADDED
 from nsys_digest.model.section_types import (
@@ -654,13 +652,13 @@ def test_marks_without_a_mode_come_before_those_of_an_empty_one(tmp_path: Path) 
     assert rows == [(None, None), (None, 4), ("", None), ("", 8), ("A", None), ("A", 2)]
 
 
-def test_bytes_add_up_to_64_bits_and_no_further(tmp_path: Path) -> None:
-    trace = TraceBuilder().memcpy(0, 1, bytes=2**62).memcpy(1, 2, bytes=2**62 - 1)
+def test_bytes_add_up_beyond_64_bits(tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    for start in range(12):
+        trace.memcpy(start, start + 1, bytes=2**62)
     digest = digest_of(trace, tmp_path)
     assert digest.memory is not None
-    assert digest.memory.copies[0].bytes == 2**63 - 1
-    with pytest.raises(ValueUnreadable, match="8 EiB together"):
-        digest_of(trace.memcpy(2, 3, bytes=1), tmp_path)
+    assert digest.memory.copies[0].bytes == 12 * 2**62
 
 
 def test_kernels_whose_name_is_missing_are_told_from_nameless_ones(tmp_path: Path) -> None:
@@ -675,12 +673,11 @@ def test_every_section_comes_back(tmp_path: Path, whole: dict[Path, Digest]) -> 
     digests = [*whole.values(), digest_of(three_steps(), tmp_path, steps="step"), digest_of(dispatching(), tmp_path)]
     seen = set()
     for digest in digests:
-        for name, kind in ADDED.items():
+        for name in ADDED:
             part = getattr(digest, name)
             if part is not None:
-                document = json.loads(json.dumps(encode(part), allow_nan=False))
-                assert decode(kind, document) == part
                 seen.add(name)
+        assert Digest.from_json(digest.to_json()) == digest
     assert seen == set(ADDED)
 
 

@@ -19,12 +19,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from markdown_it import MarkdownIt
-from nsys_digest.gate.inconclusive import Inconclusive
-from nsys_digest.report.inconclusive import untold_report
 
 from nsys_digest.compare.diff import Diff
 from nsys_digest.compare.threshold import Threshold
 from nsys_digest.gate.baselines import Listing
+from nsys_digest.gate.no_result import NoResult
 from nsys_digest.gate.verdict import CheckResult
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
@@ -37,6 +36,7 @@ from nsys_digest.report.categories import categories_report
 from nsys_digest.report.check import check_report
 from nsys_digest.report.diff import _LAYOUTS, diff_report
 from nsys_digest.report.digest import digest_report, inspection_report
+from nsys_digest.report.no_result import no_result_report
 
 HOSTILE = [
     "::error::x",
@@ -77,7 +77,7 @@ HOSTILE = [
     "{0} {{x}} [embedded](1) %0A%0D::error::z",
     "数 🚀 é e\u0301 ❤\ufe0f",
 ]
-TYPES: list[Any] = [Digest, Diff, CheckResult, Inconclusive, Inspection, CategoryUse, Listing]
+TYPES: list[Any] = [Digest, Diff, CheckResult, NoResult, Inspection, CategoryUse, Listing]
 LITERALS = range(5)
 SGR = re.compile(r"\x1b\[[\d;]*m")
 LOG_COMMAND = re.compile(r"##\w*\[")
@@ -128,14 +128,14 @@ class Every(dict[str, Any]):
 
 def reports(words: str, literal: int) -> list[Report]:
     """Return every report there is, of documents that are full of a text."""
-    result, untold = (made(kind, words, literal) for kind in (CheckResult, Inconclusive))
+    result, without = (made(kind, words, literal) for kind in (CheckResult, NoResult))
     diff = made(Diff, words, literal)
     tables = dict.fromkeys(_LAYOUTS, diff.tables[words])  # the names of tables are our own
     return [
         digest_report(made(Digest, words, literal), top=5),
         diff_report(dataclasses.replace(diff, tables=tables), 5, Threshold()),
         check_report(result, 5, ["--store", words]),
-        untold_report(untold),
+        no_result_report(without),
         inspection_report(made(Inspection, words, literal)),
         categories_report(made(CategoryUse, words, literal), top=5),
         listing_report(made(Listing, words, literal), words),
@@ -177,28 +177,28 @@ def test_markdown(words: str) -> None:
 def test_what_ci_systems_read(words: str) -> None:
     now = datetime(2025, 1, 1, tzinfo=UTC)
     for literal in LITERALS:
-        result, untold = made(CheckResult, words, literal), made(Inconclusive, words, literal)
-        for page in (junit.render(result, now=now), junit.render_untold(untold, now=now)):
+        result, without = made(CheckResult, words, literal), made(NoResult, words, literal)
+        for page in (junit.render(result, now=now), junit.render_no_result(without, now=now)):
             assert harm(page) == []
             assert {element.tag for element in ET.fromstring(page).iter()} <= {
                 *("testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped"),
                 *("system-out", "system-err"),
             }
-        for log in (sarif.render(result, policy_file=words), sarif.render_untold(untold, policy_file=words)):
+        for log in (sarif.render(result, policy_file=words), sarif.render_no_result(without, policy_file=words)):
             assert harm(json_text(log)) == []
             assert json.loads(json_text(log)) == json.loads(log)
             for found in json.loads(log)["runs"][0]["results"]:
                 shown = found["message"]["text"]
                 assert harm(shown.replace("::", "")) == []
                 assert not re.search(r"(?<!\\)\[", shown)
-        for commands in (github.render(result, policy_file=words), github.render_untold(untold)):
+        for commands in (github.render(result, policy_file=words), github.render_no_result(without)):
             assert harm(commands, commands=True) == []
             for line in commands.splitlines():
                 assert re.fullmatch(r"::(?:error|warning|notice) [^:]*::.*", line)
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)
-@pytest.mark.parametrize("kind", [Digest, Diff, CheckResult, Inconclusive, Inspection, CategoryUse])
+@pytest.mark.parametrize("kind", [Digest, Diff, CheckResult, NoResult, Inspection, CategoryUse])
 def test_json(kind: Any, words: str) -> None:
     document = made(kind, words).to_json()
     safe = json_text(document)

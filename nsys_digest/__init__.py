@@ -13,8 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nsys_digest.checking import check
-    from nsys_digest.comparison import diff, load, load_side
+    from nsys_digest.api import check, classify, diff, inspect, json_schema, load, load_side, summarize
     from nsys_digest.errors import (
         BaselineMissing,
         CapturesMismatch,
@@ -40,21 +39,20 @@ if TYPE_CHECKING:
     )
     from nsys_digest.gate.verdict import CheckResult
     from nsys_digest.model.digest import Digest
-    from nsys_digest.pipeline import classify, inspect, json_schema, summarize
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "CheckResult": "gate.verdict",
     "Digest": "model.digest",
-    "check": "checking",
-    "classify": "pipeline",
-    "diff": "comparison",
-    "inspect": "pipeline",
-    "json_schema": "pipeline",
-    "load": "comparison",
-    "load_side": "comparison",
-    "summarize": "pipeline",
+    "check": "api",
+    "classify": "api",
+    "diff": "api",
+    "inspect": "api",
+    "json_schema": "api",
+    "load": "api",
+    "load_side": "api",
+    "summarize": "api",
     **dict.fromkeys(
         (
             "BaselineMissing",

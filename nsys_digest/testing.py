@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Unpack
 
-from nsys_digest.checking import check
-from nsys_digest.comparison import Runs
+from nsys_digest.api import Runs, check
 from nsys_digest.errors import DigestError
 from nsys_digest.gate.policy import Policy
 from nsys_digest.gate.verdict import CheckResult

@@ -11,3 +11,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A shell starts what runs in its background with Ctrl-C ignored, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup() -> None:
+    """Leave the size of the terminal to the test: readline, which pytest imports, may have written one here."""
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)

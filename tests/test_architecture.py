@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 _BASE: Final = frozenset({"errors", "units"})
 _DIGEST: Final = _BASE | {"algorithms", "model"}
-_API: Final = _DIGEST | {"trace", "sections", "compare", "gate", "report", "render", "files", "options", "stored"}
+_API: Final = _DIGEST | {"trace", "sections", "compare", "gate", "report", "render", "files", "options"}
 ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "errors": frozenset(),
     "units": frozenset({"errors"}),
@@ -23,20 +23,17 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "algorithms": _BASE,
     "model": _BASE | {"algorithms", "files"},
     "trace": _DIGEST | {"files"},
-    "sections": _DIGEST | {"trace"},
+    "options": _DIGEST | {"trace"},
+    "sections": _DIGEST | {"trace", "options"},
     "compare": _DIGEST,
     "gate": _DIGEST | {"compare", "files"},
     "report": _DIGEST | {"compare", "gate"},
     "render": _DIGEST | {"compare", "gate", "report"},
-    "options": _DIGEST | {"trace"},
-    "stored": _DIGEST,
-    "pipeline": _API,
-    "comparison": _API | {"pipeline"},
-    "checking": _API | {"pipeline", "comparison"},
-    "testing": _API | {"pipeline", "comparison", "checking"},
+    "api": _API,
+    "testing": _API | {"api"},
     "recorder": _BASE | {"files"},
-    "workloads": _API | {"pipeline", "comparison", "checking", "recorder"},
-    "cli": _API | {"pipeline", "comparison", "checking", "recorder", "workloads", "signals"},
+    "workloads": _API | {"api", "recorder"},
+    "cli": _API | {"api", "recorder", "workloads", "signals"},
     "__main__": frozenset({"cli", "signals"}),
 }
 """Each folder or module at the top of the package, and what else of the package it may import."""

@@ -128,14 +128,14 @@ class Every(dict[str, Any]):
 
 def reports(words: str, literal: int) -> list[Report]:
     """Return every report there is, of documents that are full of a text."""
-    result, without = (made(kind, words, literal) for kind in (CheckResult, NoResult))
+    result, nothing = (made(kind, words, literal) for kind in (CheckResult, NoResult))
     diff = made(Diff, words, literal)
     tables = dict.fromkeys(_LAYOUTS, diff.tables[words])  # the names of tables are our own
     return [
         digest_report(made(Digest, words, literal), top=5),
         diff_report(dataclasses.replace(diff, tables=tables), 5, Threshold()),
         check_report(result, 5, ["--store", words]),
-        no_result_report(without),
+        no_result_report(nothing),
         inspection_report(made(Inspection, words, literal)),
         categories_report(made(CategoryUse, words, literal), top=5),
         listing_report(made(Listing, words, literal), words),
@@ -177,21 +177,21 @@ def test_markdown(words: str) -> None:
 def test_what_ci_systems_read(words: str) -> None:
     now = datetime(2025, 1, 1, tzinfo=UTC)
     for literal in LITERALS:
-        result, without = made(CheckResult, words, literal), made(NoResult, words, literal)
-        for page in (junit.render(result, now=now), junit.render_no_result(without, now=now)):
+        result, nothing = made(CheckResult, words, literal), made(NoResult, words, literal)
+        for page in (junit.render(result, now=now), junit.render_no_result(nothing, now=now)):
             assert harm(page) == []
             assert {element.tag for element in ET.fromstring(page).iter()} <= {
                 *("testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped"),
                 *("system-out", "system-err"),
             }
-        for log in (sarif.render(result, policy_file=words), sarif.render_no_result(without, policy_file=words)):
+        for log in (sarif.render(result, policy_file=words), sarif.render_no_result(nothing, policy_file=words)):
             assert harm(json_text(log)) == []
             assert json.loads(json_text(log)) == json.loads(log)
             for found in json.loads(log)["runs"][0]["results"]:
                 shown = found["message"]["text"]
                 assert harm(shown.replace("::", "")) == []
                 assert not re.search(r"(?<!\\)\[", shown)
-        for commands in (github.render(result, policy_file=words), github.render_no_result(without)):
+        for commands in (github.render(result, policy_file=words), github.render_no_result(nothing)):
             assert harm(commands, commands=True) == []
             for line in commands.splitlines():
                 assert re.fullmatch(r"::(?:error|warning|notice) [^:]*::.*", line)

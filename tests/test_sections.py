@@ -13,7 +13,6 @@ import pytest
 
 from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
 from nsys_digest import Digest, UsageInvalid, classify, json_schema, summarize
-from nsys_digest.model.codec import decode, encode
 from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.digest import ADDED
 from nsys_digest.model.section_types import (
@@ -674,12 +673,11 @@ def test_every_section_comes_back(tmp_path: Path, whole: dict[Path, Digest]) -> 
     digests = [*whole.values(), digest_of(three_steps(), tmp_path, steps="step"), digest_of(dispatching(), tmp_path)]
     seen = set()
     for digest in digests:
-        for name, kind in ADDED.items():
+        for name in ADDED:
             part = getattr(digest, name)
             if part is not None:
-                document = json.loads(json.dumps(encode(part), allow_nan=False))
-                assert decode(kind, document) == part
                 seen.add(name)
+        assert Digest.from_json(digest.to_json()) == digest
     assert seen == set(ADDED)
 
 

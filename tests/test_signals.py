@@ -46,7 +46,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("number", "status", "code"), SIGNALS)
-@pytest.mark.parametrize("module", ["typer", "nsys_digest.cli.summarize", "nsys_digest.pipeline", "numpy"])
+@pytest.mark.parametrize("module", ["typer", "nsys_digest.cli.summarize", "nsys_digest.api", "numpy"])
 def test_a_signal_while_modules_are_imported(trace: Path, number: int, status: int, code: str, module: str) -> None:
     with untouched(trace.parent):
         ran = spawn(str(int(number)), "0", module, "summarize", trace, script=AT_IMPORT)
@@ -90,7 +90,7 @@ def test_a_shortage_names_the_trace_in_every_command(trace: Path, monkeypatch: p
         raise MemoryError
 
     for name in ("scan", "scan_kernels", "inspect_source"):
-        monkeypatch.setattr(f"nsys_digest.pipeline.{name}", refuse)
+        monkeypatch.setattr(f"nsys_digest.api.{name}", refuse)
     for words in (("summarize",), ("categories",), ("inspect",), ("diff", GATE / "base_1.json"), ("check",)):
         with untouched(trace.parent):
             line = the_line(call(*words, trace), 1, "out-of-resources")

@@ -25,7 +25,7 @@ def command(
     """
     check_output(output, trace)
     chosen = chosen_format(format, output)
-    from nsys_digest.pipeline import classify
+    from nsys_digest.api import classify
     from nsys_digest.report.categories import categories_report
 
     with shortage_at(trace):

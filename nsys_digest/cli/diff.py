@@ -83,9 +83,9 @@ def command(
     for path in files_of([*of_base, *of_head]):
         check_output(output, path)
     chosen = chosen_format(format, output)
+    from nsys_digest.api import diff
     from nsys_digest.compare.comparability import check_reasons
     from nsys_digest.compare.threshold import read_threshold
-    from nsys_digest.comparison import diff
 
     threshold = read_threshold(min_change)
     reasons = words_of(allow_mismatch)

@@ -16,7 +16,7 @@ def command(
     """Say what is in a trace, and what is missing. Of 64 MB and more, only the ends of the event tables are read."""
     check_output(output, trace)
     chosen = chosen_format(format, output)
-    from nsys_digest.pipeline import inspect
+    from nsys_digest.api import inspect
 
     with shortage_at(trace):
         found = inspect(trace)

@@ -12,8 +12,8 @@ from nsys_digest.cli.output import note
 from nsys_digest.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from nsys_digest.api import Resolved
     from nsys_digest.compare.runs import RunSet
-    from nsys_digest.comparison import Resolved
     from nsys_digest.model.digest import Digest
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
 
@@ -27,10 +27,10 @@ def read_side(
     """Return the side of these traces, stored digests and runs of a store; what is damaged is warned of.
 
     Raises:
-        DigestError: as :func:`nsys_digest.comparison.resolve`.
+        DigestError: as :func:`nsys_digest.api.resolve`.
 
     """
-    from nsys_digest.comparison import resolve
+    from nsys_digest.api import resolve
     from nsys_digest.gate.baselines import Store
     from nsys_digest.options import options_of
 
@@ -40,7 +40,7 @@ def read_side(
 
 
 def _read(path: Path, options: SummarizeOptions) -> Digest:
-    from nsys_digest.comparison import load_with
+    from nsys_digest.api import load_with
 
     with progress_bar(path) as show:
         return load_with(path, replace(options, progress=show, when_read=give_back_freed_memory))

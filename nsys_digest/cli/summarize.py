@@ -77,7 +77,7 @@ def command(
     check_output(output, trace)
     chosen = chosen_format(format, output)
     labels = labels_of(label, ci=label_ci)
-    from nsys_digest.pipeline import summarize
+    from nsys_digest.api import summarize
 
     with progress_bar(trace) as show:
         digest = summarize(

@@ -216,7 +216,7 @@ def _run_recorded(context: typer.Context, name: Path, log: Path, *, step_only: b
 
 
 def _compare(log: Path, trace: Path, *, as_json: bool) -> None:
-    from nsys_digest.pipeline import summarize
+    from nsys_digest.api import summarize
     from nsys_digest.render import text
     from nsys_digest.workloads.phases.comparison import compare_phases
     from nsys_digest.workloads.phases.reader import read_log

@@ -36,7 +36,7 @@ def command(
     check_output(output, trace)
     check_output(output, log)
     chosen = chosen_format(format, output)
-    from nsys_digest.pipeline import summarize
+    from nsys_digest.api import summarize
     from nsys_digest.workloads.phases.comparison import Tolerance, compare_phases
     from nsys_digest.workloads.phases.reader import read_log
 

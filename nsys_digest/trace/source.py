@@ -116,3 +116,7 @@ class Source(Protocol):
     def strings(self, table: str, ids: Iterable[int]) -> dict[int, str]:
         """Return the texts of those ids in a table of (id, value); ids that are not there are left out."""
         ...
+
+    def close(self) -> None:
+        """Close every connection and file."""
+        ...

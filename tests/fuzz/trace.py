@@ -149,7 +149,10 @@ def _damage_bytes(rng: Random, path: Path) -> None:
 
 def _name(rng: Random, connection: sqlite3.Connection) -> str:
     """Return a table, mostly one of those that are read."""
-    there = [str(row[0], "utf-8", "replace") for row in connection.execute("SELECT name FROM sqlite_master")]
+    there = [
+        str(row[0], "utf-8", "replace")
+        for row in connection.execute("SELECT name FROM sqlite_master WHERE typeof(name) = 'text'")
+    ]
     read = [name for name in there if name in _READ]
     return rng.choice(read if read and rng.random() < 0.9 else there)
 

@@ -1,0 +1,261 @@
+"""Every public function: a trace in, a digest out; two sides compared; runs held to a policy.
+
+What a run is (a path, a digest, or a name of a store) is told in one place, for the library and the command line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, Unpack
+
+from nsys_digest import __version__
+from nsys_digest.compare.diff import Diff, compare
+from nsys_digest.compare.runs import Run, RunSet
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.gate.baselines import Store
+from nsys_digest.gate.checks import check_sides
+from nsys_digest.gate.policy import Policy, load_policy
+from nsys_digest.gate.verdict import CheckResult
+from nsys_digest.model.category_use import CategoryUse
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.inspection import Inspection
+from nsys_digest.model.json_schema import schema_of
+from nsys_digest.model.kernel_categories import load_kernel_categories
+from nsys_digest.model.stored import is_stored, read_stored
+from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
+from nsys_digest.sections.summary import classify_trace, inspect_trace, summarize_trace
+from nsys_digest.trace.source import Reader
+
+OneRun: TypeAlias = str | os.PathLike[str] | Digest
+Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
+"""A side: a trace, a stored digest or a digest; several of them; or a side that was read. ``@NAME:N`` is a baseline."""
+
+
+def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:
+    """Digest an nsys SQLite export. The file is opened read-only; nothing is written beside it.
+
+    Args:
+        trace: path of the ``.sqlite`` file.
+        options: these keywords.
+        top: how many kernels ``top_kernels`` holds, 20.
+        dispatch_prefix: how the text of a dispatch mark begins, "CG_DISPATCH".
+        raw_nvtx_names: keep the serial numbers that PyTorch appends to range names.
+        max_nvtx_names: how many range names are kept apart; the rest, with least time, become one ``(other)``; 100,000.
+        sections: which of ``SECTIONS`` to make; all by default, none for the base alone, which is faster.
+        gaps: how many of the longest gaps ``idle`` lists, 10.
+        categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
+        steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
+        labels: what else to say of the run, for example its commit; kept in ``run.labels``.
+        threads: reader threads; by default as many as pay off for the size of the file.
+        reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
+        progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
+        when_read: called once between reading the tables and the work on what was read.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
+        TypeError: there is no such option.
+        UsageInvalid: an argument is out of range. CategoriesInvalid: the categories file is wrong.
+        MissingData: no range has the name of the step.
+
+    """
+    return summarize_trace(Path(trace), options_of(options))
+
+
+def inspect(trace: str | os.PathLike[str]) -> Inspection:
+    """Say what is in an export without reading its event tables.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse: the file cannot be read.
+
+    """
+    return inspect_trace(Path(trace))
+
+
+def classify(
+    trace: str | os.PathLike[str], *, categories: str | os.PathLike[str] | None = None, reader: Reader = "auto"
+) -> CategoryUse:
+    """Say which category each kernel of a trace is in, by which pattern, and which kernels no pattern takes.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
+        CategoriesInvalid: the categories file is wrong.
+
+    """
+    kernel_categories = load_kernel_categories(None if categories is None else Path(categories))
+    return classify_trace(Path(trace), kernel_categories, reader)
+
+
+def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:
+    """Return the digest of a trace, or a digest that was stored as JSON; the content of the file says which it is.
+
+    Args:
+        path: an nsys SQLite export, or the JSON document of a digest.
+        options: those of :func:`nsys_digest.summarize`; a stored digest is read as it is.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read, or is neither.
+        DigestInvalid: it is JSON, but no digest of a known version.
+        TypeError: there is no such option. UsageInvalid: one is out of range.
+
+    """
+    return load_with(Path(path), options_of(options))
+
+
+def load_with(path: Path, options: SummarizeOptions) -> Digest:
+    """Return a digest with options that were read; see :func:`load`."""
+    return read_stored(path) if is_stored(path) else summarize_trace(path, options)
+
+
+def load_side(runs: Runs, **options: Unpack[SummarizeKeywords]) -> RunSet:
+    """Return a side of one or more traces and stored digests: the repeats of the same run.
+
+    Raises:
+        UsageInvalid: there is none. What :func:`load` raises.
+
+    """
+    return resolve(runs, options_of(options), Store()).side
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A side that was read; ``notes`` say what a store has fewer of, ``damaged`` what was left out of it."""
+
+    side: RunSet
+    notes: tuple[str, ...]
+    damaged: tuple[str, ...]
+
+
+def resolve(
+    runs: Runs,
+    options: SummarizeOptions,
+    store: Store,
+    *,
+    like: RunSet | None = None,
+    read: Callable[[Path, SummarizeOptions], Digest] = load_with,
+) -> Resolved:
+    """Read a side, whatever its runs are; those of the store are of the GPUs of ``like``.
+
+    ``read`` reads a file.
+
+    Raises:
+        BaselineMissing: there is no such baseline. StoreUnreadable: the store cannot be read.
+        UsageInvalid: there is no run. What :func:`load` raises.
+
+    """
+    if isinstance(runs, RunSet):
+        return Resolved(runs, (), ())
+    found: list[Run] = []
+    notes: list[str] = []
+    damaged: list[str] = []
+    for run in [runs] if isinstance(runs, str | os.PathLike | Digest) else runs:
+        if isinstance(run, Digest):
+            found.append(Run(run.file, run))
+        elif is_baseline(run):
+            picked = store.pick(os.fspath(run), like)
+            found += picked.runs
+            notes += picked.notes
+            damaged += picked.damaged
+        else:
+            found.append(Run(os.fspath(run), read(Path(run), options)))
+    return Resolved(RunSet(tuple(found)), tuple(notes), tuple(damaged))
+
+
+def is_baseline(run: str | os.PathLike[str]) -> bool:
+    """Tell whether a run is one of a store: ``@NAME``; a file of such a name is ``./@NAME``."""
+    return str(os.fspath(run)).startswith("@")
+
+
+def diff(
+    base: Runs,
+    head: Runs,
+    *,
+    allow_mismatch: Iterable[str] = (),
+    store: str | os.PathLike[str] | None = None,
+    **options: Unpack[SummarizeKeywords],
+) -> Diff:
+    """Compare two sides.
+
+    Args:
+        base: what HEAD is compared with; ``@NAME`` is the last run saved under a name, ``@NAME:5`` the last five.
+        head: what is compared with BASE.
+        allow_mismatch: reasons not to compare that are allowed, from ``MISMATCH_CODES``.
+        store: folder of the baselines; ``.nsys-digest/baselines`` by default.
+        options: those of :func:`nsys_digest.summarize`, for traces; stored digests are as they are.
+
+    Raises:
+        CapturesMismatch: the captures differ in a way that is not allowed.
+        UsageInvalid: there is no such reason, or an option makes no sense. TypeError: there is no such option.
+        CategoriesInvalid: the categories file is wrong. BaselineMissing: there is no such baseline.
+        What :func:`load` raises.
+
+    """
+    chosen = options_of(options)
+    of_head = resolve(head, chosen, Store(store)).side
+    of_base = resolve(base, chosen, Store(store), like=of_head).side
+    return compare(
+        of_base,
+        of_head,
+        allow_mismatch=allow_mismatch,
+        kernel_categories=lambda: load_kernel_categories(chosen.categories),
+        tool_version=__version__,
+    )
+
+
+def check(
+    head: Runs,
+    baseline: Runs | None = None,
+    policy: str | os.PathLike[str] | Policy | None = None,
+    *,
+    allow_mismatch: Iterable[str] = (),
+    min_repeats: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    **options: Unpack[SummarizeKeywords],
+) -> CheckResult:
+    """Hold runs to a policy, against a baseline where the policy compares.
+
+    Args:
+        head: what is checked.
+        baseline: what it is compared with; ``@NAME`` is the last run saved under a name, ``@NAME:5`` the last five.
+        policy: path of a TOML file, or a policy that was read; the built-in one by default.
+        allow_mismatch: reasons not to compare that are allowed.
+        min_repeats: fewest runs a side, in place of those that the policy says.
+        store: folder of the baselines; ``.nsys-digest/baselines`` by default.
+        options: those of :func:`nsys_digest.summarize`, for traces.
+
+    Raises:
+        TypeError: there is no such option.
+        PolicyInvalid: the policy cannot be read or makes no sense.
+        UsageInvalid: the policy compares, and there is no baseline.
+        CapturesMismatch: the captures differ in what changes figures by itself.
+        MissingData: there are too few runs. BaselineMissing: there is no such baseline.
+        What :func:`nsys_digest.load` raises.
+
+    """
+    read = policy if isinstance(policy, Policy) else load_policy(None if policy is None else Path(policy))
+    chosen = options_of(options)
+    of_head = resolve(head, chosen, Store(store))
+    of_base = None if baseline is None else resolve(baseline, chosen, Store(store), like=of_head.side)
+    return check_sides(
+        of_head.side,
+        None if of_base is None else of_base.side,
+        read,
+        allow_mismatch=allow_mismatch,
+        min_repeats=min_repeats,
+        notes=[note for found in (of_head, of_base) if found is not None for note in (*found.damaged, *found.notes)],
+    )
+
+
+def json_schema(of: str = "digest") -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a document: ``digest``, ``diff`` or ``check``.
+
+    Raises:
+        UsageInvalid: there is no such document.
+
+    """
+    documents: dict[str, type] = {"digest": Digest, "diff": Diff, "check": CheckResult}
+    if of not in documents:
+        raise UsageInvalid(f"there is no document {of!r}; choose from {', '.join(documents)}")
+    return schema_of(of, documents[of])

@@ -22,7 +22,6 @@ from nsys_digest.model.catalogue import Json, computed, document, figure, label,
 from nsys_digest.model.codec import encode, json_text
 from nsys_digest.model.digest import TOOL
 from nsys_digest.model.kernel_categories import KernelCategories
-from nsys_digest.units import duration
 
 DIFF_SCHEMA_VERSION: Final = "1.0"
 
@@ -88,16 +87,15 @@ class Diff:
         "figures by name, most moved first; null where a side lacks the section", names=TABLES, grows=True
     )
 
+    def __repr__(self) -> str:
+        """Return the names of the sides, and not all that differs."""
+        return f"<Diff {self.base.name!r} to {self.head.name!r}>"
+
     @property
     @computed("what wrote the document: always nsys-digest", key="name", within="tool", after="schema_version")
     def tool(self) -> Literal["nsys-digest"]:
         """The name of the program."""
         return TOOL
-
-    def __repr__(self) -> str:
-        """Return the names of the sides, and how the span changed."""
-        change = None if self.span is None else self.span.change_ns
-        return f"Diff({self.base.name!r} to {self.head.name!r}, span {duration(change)} longer)"
 
     def to_dict(self) -> Json:
         """Return the JSON document, times in seconds."""

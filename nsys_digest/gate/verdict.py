@@ -13,6 +13,7 @@ from nsys_digest.model.catalogue import Json, computed, document, label, part, r
 from nsys_digest.model.codec import encode, json_text
 from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.digest import TOOL
+from nsys_digest.units import counted
 
 CHECK_SCHEMA_VERSION: Final = "1.0"
 Verdict: TypeAlias = Literal["fail", "missing", "noise", "pass", "skipped"]
@@ -139,6 +140,10 @@ class CheckResult:
         default=None,
     )
 
+    def __repr__(self) -> str:
+        """Return the verdict and how many outcomes there are, and not all of them."""
+        return f"<CheckResult {self.verdict}: {counted(len(self.outcomes), 'outcome')}>"
+
     @property
     @computed("what wrote the document: always nsys-digest", key="name", within="tool", after="schema_version")
     def tool(self) -> Literal["nsys-digest"]:
@@ -207,10 +212,6 @@ class CheckResult:
             return decode(cls, data)
         except Misfit as misfit:
             raise DigestInvalid(f"this check is incomplete or damaged: {misfit}; run it again") from None
-
-    def __repr__(self) -> str:
-        """Return the verdict and what it is over."""
-        return f"CheckResult({self.verdict!r}, {len(self.outcomes)} outcomes, head={self.head!r}, base={self.base!r})"
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""

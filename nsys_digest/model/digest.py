@@ -29,7 +29,7 @@ from nsys_digest.model.section_types import (
     Memory,
 )
 from nsys_digest.model.step_types import DispatchStep, Steps
-from nsys_digest.units import duration
+from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:
     import pandas
@@ -149,6 +149,11 @@ class Digest:
         "instances of the range that `--steps` names, each one step", left_out=True, default=None
     )
 
+    def __repr__(self) -> str:
+        """Return the file, span and busy time, and not the whole document."""
+        span, busy = (duration(ns) for ns in (self.gpu_activity_span_ns, self.gpu_busy_union_ns))
+        return f"<Digest {self.file!r}: span {span}, busy {busy}, {counted(self.kernel_count, 'kernel')}>"
+
     @property
     @computed("span minus busy; null as the span", unit="s", bad="up", label="GPU idle", after="gpu_busy_union_ns")
     def gpu_idle_within_span_ns(self) -> int | None:
@@ -162,11 +167,6 @@ class Digest:
     def tool(self) -> Literal["nsys-digest"]:
         """The name of the program."""
         return TOOL
-
-    def __repr__(self) -> str:
-        """Return what tells digests apart, and how long the GPUs were busy."""
-        span, busy = duration(self.gpu_activity_span_ns), duration(self.gpu_busy_union_ns)
-        return f"Digest({self.file!r}, GPU span {span}, busy {busy}, {self.kernel_count:,} kernels)"
 
     def to_dict(self) -> Json:
         """Return the JSON document, version 1 of the contract; times in seconds."""

@@ -225,6 +225,7 @@ def test_a_document_with_one_warm_up_for_all_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_random_traces(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nsys_digest.sections.steps.SLOWEST", 10_000)
     monkeypatch.setattr("nsys_digest.sections.step_work._SLICE", 2)

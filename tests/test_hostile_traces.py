@@ -63,6 +63,14 @@ def test_path_with_line_ends_in_the_message_of_an_error(tmp_path: Path) -> None:
     assert str(caught.value) == rf"{tmp_path}/a\nb\u2028.sqlite: no such file; check the path"
 
 
+def test_path_with_line_ends_is_named_once(tmp_path: Path) -> None:
+    path = tmp_path / "a\nb.sqlite"
+    execute(path, "CREATE TABLE places (a)")
+    with pytest.raises(NotATrace) as caught:
+        summarize(path)
+    assert str(caught.value).count(rf"{tmp_path}/a\nb.sqlite") == 1
+
+
 @pytest.mark.parametrize("column", ["name", "sql", "type", "tbl_name"])
 def test_schema_that_is_stored_as_blobs(trace: Path, column: str) -> None:
     expected = digest_json(trace, folder=trace.parent)

@@ -87,6 +87,10 @@ class Diff:
         "figures by name, most moved first; null where a side lacks the section", names=TABLES, grows=True
     )
 
+    def __repr__(self) -> str:
+        """Return the names of the sides, and not all that differs."""
+        return f"<Diff {self.base.name!r} to {self.head.name!r}>"
+
     @property
     @computed("what wrote the document: always nsys-digest", key="name", within="tool", after="schema_version")
     def tool(self) -> Literal["nsys-digest"]:

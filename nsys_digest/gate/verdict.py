@@ -12,6 +12,7 @@ from nsys_digest.errors import CheckFailed, DigestError, FigureMissing, MissingD
 from nsys_digest.model.catalogue import Json, computed, document, label, part, result
 from nsys_digest.model.codec import encode, json_text
 from nsys_digest.model.digest import TOOL
+from nsys_digest.units import counted
 
 CHECK_SCHEMA_VERSION: Final = "1.0"
 Verdict: TypeAlias = Literal["fail", "missing", "noise", "pass", "skipped"]
@@ -133,6 +134,10 @@ class CheckResult:
         left_out=True,
         default=None,
     )
+
+    def __repr__(self) -> str:
+        """Return the verdict and how many outcomes there are, and not all of them."""
+        return f"<CheckResult {self.verdict}: {counted(len(self.outcomes), 'outcome')}>"
 
     @property
     @computed("what wrote the document: always nsys-digest", key="name", within="tool", after="schema_version")

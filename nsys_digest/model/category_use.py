@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nsys_digest.model.catalogue import figure, label, part, result
 from nsys_digest.model.codec import encode, json_text
+from nsys_digest.units import counted
 
 
 @result
@@ -25,6 +26,10 @@ class CategoryUse:
 
     file: str = label("name of the trace, without its folder")
     kernels: tuple[KernelUse, ...] = part("kernels by full name, most time first")
+
+    def __repr__(self) -> str:
+        """Return the file and how many names there are, and not all of them."""
+        return f"<CategoryUse {self.file!r}: {counted(len(self.kernels), 'kernel name')}>"
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the fields as JSON text, times in seconds."""

@@ -30,6 +30,7 @@ from nsys_digest.model.section_types import (
     Memory,
     Steps,
 )
+from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:
     import pandas
@@ -148,6 +149,11 @@ class Digest:
     steps: Steps | None = part(
         "instances of the range that `--steps` names, each one step", left_out=True, default=None
     )
+
+    def __repr__(self) -> str:
+        """Return the file, span and busy time, and not the whole document."""
+        span, busy = (duration(ns) for ns in (self.gpu_activity_span_ns, self.gpu_busy_union_ns))
+        return f"<Digest {self.file!r}: span {span}, busy {busy}, {counted(self.kernel_count, 'kernel')}>"
 
     @property
     @computed("span minus busy; null as the span", unit="s", bad="up", label="GPU idle", after="gpu_busy_union_ns")

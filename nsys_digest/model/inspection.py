@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nsys_digest.model.base_types import Gpu, Traced
 from nsys_digest.model.catalogue import Json
 from nsys_digest.model.codec import encode, json_text
-from nsys_digest.units import to_seconds
+from nsys_digest.units import counted, size, to_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,10 @@ class Inspection:
     diagnostics: tuple[LogLine, ...]
     traced: Traced
     recorded_at: str | None
+
+    def __repr__(self) -> str:
+        """Return the file and its size, and not all tables."""
+        return f"<Inspection {self.file!r}: {size(self.size_bytes)}, {counted(len(self.tables), 'table')}>"
 
     def to_dict(self) -> Json:
         """Return the fields; lengths of time in seconds, positions in nanoseconds."""

@@ -90,7 +90,7 @@ def test_a_shortage_names_the_trace_in_every_command(trace: Path, monkeypatch: p
         raise MemoryError
 
     for name in ("scan", "scan_kernels", "inspect_source"):
-        monkeypatch.setattr(f"nsys_digest.api.{name}", refuse)
+        monkeypatch.setattr(f"nsys_digest.sections.summary.{name}", refuse)
     for words in (("summarize",), ("categories",), ("inspect",), ("diff", GATE / "base_1.json"), ("check",)):
         with untouched(trace.parent):
             line = the_line(call(*words, trace), 1, "out-of-resources")

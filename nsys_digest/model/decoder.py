@@ -138,7 +138,7 @@ def _listed(value: Any) -> Any:
 
 def _value_reader(key: Key) -> Decoder:
     """Return what reads the value of a key."""
-    read = _decoder_of(key.hint, time=key.is_time, names=key.declared.names)
+    read = _decoder_of(key.hint, time=key.is_time, names=key.declared.names, grows=key.declared.grows)
     return _with_present_values(read, dict(key.declared.former_values)) if key.declared.former_values else read
 
 
@@ -176,7 +176,7 @@ def _list_object_reader(cls: type) -> Decoder:
     return reader
 
 
-def _decoder_of(hint: Any, *, time: bool, names: tuple[str, ...] = ()) -> Decoder:
+def _decoder_of(hint: Any, *, time: bool, names: tuple[str, ...] = (), grows: bool = False) -> Decoder:
     hint, optional = without_none(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         read = _reader(hint)
@@ -185,7 +185,7 @@ def _decoder_of(hint: Any, *, time: bool, names: tuple[str, ...] = ()) -> Decode
     elif get_origin(hint) is tuple:
         read = _row_reader([_decoder_of(item, time=time) for item in get_args(hint)])
     elif is_mapping(hint):
-        read = _mapping_reader(_decoder_of(get_args(hint)[1], time=time), names)
+        read = _mapping_reader(_decoder_of(get_args(hint)[1], time=time), names, grows=grows)
     elif time:
         return _ns_or_none if optional else _ns
     else:
@@ -228,8 +228,8 @@ def _each(reads: list[Decoder], values: list[Any]) -> list[Any]:
     return found
 
 
-def _mapping_reader(read: Decoder, names: tuple[str, ...]) -> Decoder:
-    """Read a mapping; of one with names that are always there no other name."""
+def _mapping_reader(read: Decoder, names: tuple[str, ...], *, grows: bool) -> Decoder:
+    """Read a mapping; ``names`` are always there, others only without such names, or of one that ``grows``."""
 
     def reader(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -237,7 +237,7 @@ def _mapping_reader(read: Decoder, names: tuple[str, ...]) -> Decoder:
         name = ""
         found = {}
         try:
-            for name in names or value:
+            for name in dict.fromkeys((*names, *value)) if grows else names or value:
                 if name not in value:
                     raise Misfit("is missing")
                 found[name] = read(value[name])

@@ -74,7 +74,7 @@ class DeviceIdle:
     idle_ns: int = figure("s", "idle time, that of the device in `devices`", bad="up", label="idle")
     gap_count: int = figure("count", "stretches without activity", label="gaps", counts="gaps")
     causes: Mapping[str, Cause] = part(
-        "the idle time by cause; they add up to it exactly, and all are always there", names=CAUSES
+        "the idle time by cause; they add up to it exactly, and all are always there", names=CAUSES, grows=True
     )
     host_by_nvtx_ns: Mapping[str, int] = figure(
         "s",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from nsys_digest.gate.verdict import CheckResult
     from nsys_digest.model.category_use import CategoryUse
     from nsys_digest.model.digest import Digest
+    from nsys_digest.model.figures import figures
     from nsys_digest.model.inspection import Inspection
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
     from nsys_digest.trace.scan import Progress
@@ -68,6 +69,7 @@ _HOMES = {
     "check": "api",
     "classify": "api",
     "diff": "api",
+    "figures": "model.figures",
     "inspect": "api",
     "json_schema": "api",
     "load": "api",
@@ -141,6 +143,7 @@ __all__ = [
     "check",
     "classify",
     "diff",
+    "figures",
     "inspect",
     "json_schema",
     "load",

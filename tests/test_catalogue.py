@@ -13,7 +13,8 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 
-from nsys_digest import Digest, json_schema
+from nsys_digest import Digest, diff, json_schema
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.model.catalogue import Key, figure, is_list, is_mapping, keys_of, label, part, result, without_none
 from nsys_digest.model.codec import encode
 from nsys_digest.model.decoder import Misfit, decode
@@ -252,3 +253,21 @@ def test_reading_costs_a_small_multiple_of_parsing() -> None:
 
     few, more = calls(100), calls(1_100)
     assert more - few <= 1_000 * 20
+
+
+def test_a_figure_declared_is_everywhere() -> None:
+    """The example of docs/contributing.md; a document from before it has None."""
+    digest = golden("rank_0")
+    path = "memory.copies.*.gbps.p5"
+    assert path in known_paths()
+    assert json_schema()["$defs"]["bandwidth"]["properties"]["p5"]["type"] == ["number", "null"]
+    table = diff(RunSet((Run("a", digest),)), RunSet((Run("b", digest),))).tables["memory"]
+    assert table is not None
+    assert all("gbps.p5" in row.figures for row in table.rows if row.name != "set")
+    assert "gbps_p5" in digest.to_pandas()["memory_copies"]
+    document = digest.to_dict()
+    for row in document["memory"]["copies"]:
+        del row["gbps"]["p5"]
+    before = Digest.from_dict(document).memory
+    assert before is not None
+    assert {row.gbps.p5 for row in before.copies} == {None}

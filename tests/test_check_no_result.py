@@ -50,6 +50,7 @@ def test_a_failed_check_says_so_without_a_reader(tmp_path: Path) -> None:
     assert int(ET.parse(tmp_path / "junit.xml").getroot()[0].attrib["failures"]) > 0
 
 
+@pytest.mark.slow
 def test_what_has_no_answer_and_what_passed_without_a_reader(tmp_path: Path) -> None:
     policy = tmp_path / "p.toml"
     policy.write_text('[[require]]\nnvtx = "no such range"\n', encoding="utf-8")

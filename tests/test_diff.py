@@ -152,6 +152,7 @@ def test_the_account_of_two_devices_by_hand(tmp_path: Path) -> None:
     assert [(term.name, term.change_ns) for term in found.devices[1].breakdown.terms] == [("kernels", -100)]
 
 
+@pytest.mark.slow
 def test_terms_add_up_on_every_pair(every_pair: dict[tuple[str, str], Diff], golden: dict[str, Digest]) -> None:
     """The terms of each side are added up apart and held against the document of the digest, read as plain JSON."""
     documents = {name: golden[name].to_dict() for name in FIXTURES}

@@ -363,6 +363,7 @@ def without_end(path: Path, table: str) -> None:
 
 
 @pytest.mark.parametrize("table", [KERNEL, RUNTIME, NVTX, "PROCESSES", "DIAGNOSTIC_EVENT"])
+@pytest.mark.slow
 def test_table_without_an_end(tmp_path: Path, table: str) -> None:
     path = small_trace().diagnostic("a", severity=2).write(tmp_path / "t.sqlite")
     without_end(path, table)
@@ -487,6 +488,7 @@ sys.exit(main(sys.argv[3:]))
 
 
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.slow
 def test_no_handle_is_left(reader: str, trace: Path) -> None:
     ran = spawn(trace, "0", "summarize", "--reader", reader, trace, script=FEW_HANDLES)
     line = the_line(ran, 1, "out-of-resources")
@@ -495,6 +497,7 @@ def test_no_handle_is_left(reader: str, trace: Path) -> None:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("left", range(1, 6))
+@pytest.mark.slow
 def test_few_handles_are_left(reader: str, left: int, trace: Path) -> None:
     ran = spawn(trace, str(left), "summarize", "-q", "--threads", "8", "--reader", reader, trace, script=FEW_HANDLES)
     if ran.status:
@@ -510,6 +513,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 @pytest.mark.parametrize("megabytes", [150, 220, 300])
+@pytest.mark.slow
 def test_little_memory(megabytes: int, trace: Path) -> None:
     ran = spawn(str(megabytes), "summarize", "-q", "-f", "text", trace, script=LITTLE_MEMORY)
     if ran.status:

@@ -86,6 +86,7 @@ def as_nsys_counts(operations: list[Work]) -> int:
 
 
 @pytest.mark.parametrize("trace", ON_GPU, ids=named)
+@pytest.mark.slow
 def test_operations_launched_from_ranges(trace: Path, digests: dict[Path, Digest]) -> None:
     """`nvtx_gpu_proj_sum` counts operations of all kinds; the digest counts kernels, and joins through the reference.
 

@@ -12,7 +12,7 @@ import pytest
 
 from builder import VERSIONS, TraceBuilder
 from nsys_digest import Digest, MissingData, summarize
-from nsys_digest.model.section_types import ProcessSteps, RatioPercentiles, Step, Steps
+from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from oracle_account import expected_steps, random_account_trace
 from support import call, the_line
 from test_account import class_of
@@ -84,7 +84,7 @@ def test_a_step_in_a_domain_has_its_whole_name(tmp_path: Path) -> None:
 def test_a_step_that_is_not_there_is_missing_data(tmp_path: Path) -> None:
     path = three_steps().write(tmp_path / "trace.sqlite")
     line = the_line(call("summarize", "--steps", "STEP", path), 4, "missing-data")
-    assert line.startswith("no NVTX range is named 'STEP'; names that contain it: step;")
+    assert line.startswith(f"{path}: no NVTX range is named 'STEP'; names that contain it: step;")
     bare = TraceBuilder().kernel(0, 10).write(tmp_path / "bare.sqlite")
     assert "no range at all" in the_line(call("summarize", "--steps", "step", bare), 4, "missing-data")
 
@@ -225,6 +225,7 @@ def test_a_document_with_one_warm_up_for_all_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_random_traces(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nsys_digest.sections.steps.SLOWEST", 10_000)
     monkeypatch.setattr("nsys_digest.sections.step_work._SLICE", 2)

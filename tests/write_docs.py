@@ -15,7 +15,8 @@ from nsys_digest.model.catalogue import AS_LIST, Key, is_list, is_mapping, keys_
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.figures import known_figures
 from nsys_digest.model.json_schema import definition_name
-from nsys_digest.model.section_types import Cause, Durations, LaunchCost, Step
+from nsys_digest.model.section_types import Cause, Durations, LaunchCost
+from nsys_digest.model.step_types import Step
 
 _DOCS: Final = Path(__file__).parent.parent / "docs"
 PAGES: Final = (_DOCS / "json.md", _DOCS / "metrics.md")

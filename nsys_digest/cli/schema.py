@@ -23,8 +23,8 @@ def command(
 
     Draft 2020-12; of the digest, of a comparison, or of a check.
     """
-    from nsys_digest.api import json_schema
     from nsys_digest.cli.output import write
+    from nsys_digest.gate.documents import document_schema
     from nsys_digest.model.codec import json_text
 
-    write(json_text(json_schema(of.value)), None)
+    write(json_text(document_schema(of.value)), None)

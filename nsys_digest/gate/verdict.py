@@ -8,9 +8,10 @@ from math import inf
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from nsys_digest.compare.comparability import Difference, Unknown
-from nsys_digest.errors import CheckFailed, DigestError, FigureMissing, MissingData
+from nsys_digest.errors import CheckFailed, DigestError, DigestInvalid, FigureMissing, MissingData
 from nsys_digest.model.catalogue import Json, computed, document, label, part, result
 from nsys_digest.model.codec import encode, json_text
+from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.digest import TOOL
 from nsys_digest.units import counted
 
@@ -123,8 +124,12 @@ class CheckResult:
     base: tuple[str, ...] = label("runs of BASE, as given; none without a baseline")
     policy: str = label("path of the policy, or built-in policy")
     noise: NoiseReport = part("how noise was dealt with")
-    allowed_mismatches: tuple[Difference, ...] = part("differences between the captures that were allowed")
-    unknown_mismatches: tuple[Unknown, ...] = part("facts of the captures that a digest does not tell")
+    allowed_mismatches: tuple[Difference, ...] = part(
+        "differences between the captures that were allowed", former=("allowed_unlike",)
+    )
+    unknown_mismatches: tuple[Unknown, ...] = part(
+        "facts of the captures that a digest does not tell", former=("unknown_unlike",)
+    )
     notes: tuple[str, ...] = label("what else bears on the result, one line each")
     outcomes: tuple[Outcome, ...] = part("one for each figure or name of each rule, in the order of the policy")
     stopped_by: StoppedBy | None = part(
@@ -191,6 +196,22 @@ class CheckResult:
         """Return the JSON document; its schema is printed by ``nsys-digest schema --of check``."""
         written: Json = encode(self)
         return written
+
+    @classmethod
+    def from_dict(cls, data: Json) -> CheckResult:
+        """Read a JSON document of version 1; keys that this version does not know are left out.
+
+        Raises:
+            DigestInvalid: it is no document of a check, or of another major version.
+
+        """
+        version = data.get("schema_version") if isinstance(data, dict) else None
+        if not isinstance(version, str) or version.partition(".")[0] != CHECK_SCHEMA_VERSION.partition(".")[0]:
+            raise DigestInvalid(f"this is no check of schema version 1 (schema_version is {version!r})")
+        try:
+            return decode(cls, data)
+        except Misfit as misfit:
+            raise DigestInvalid(f"this check is incomplete or damaged: {misfit}; run it again") from None
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""

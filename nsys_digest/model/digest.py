@@ -23,13 +23,12 @@ from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.section_types import (
     Category,
     Communication,
-    DispatchStep,
     Durations,
     Idle,
     Launch,
     Memory,
-    Steps,
 )
+from nsys_digest.model.step_types import DispatchStep, Steps
 from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:

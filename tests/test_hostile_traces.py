@@ -135,6 +135,23 @@ def test_row_ids_at_both_ends(trace: Path) -> None:
     assert digest_json(trace, folder=trace.parent, options=("--threads", "2")) == expected
 
 
+@pytest.mark.parametrize("table", [KERNEL, RUNTIME, NVTX])
+def test_row_ids_that_go_down(table: str, trace: Path) -> None:
+    """The first row of the only page gets id 100: from there to the last is no way up, yet every row is there."""
+    expected = digest_json(trace, folder=trace.parent)
+    root, size = page_of(trace, table)
+    data = bytearray(trace.read_bytes())
+    page = size * (root - 1)
+    assert data[page] == 13
+    cell = page + int.from_bytes(data[page + 8 : page + 10], "big")
+    at = cell + 1 + (data[cell] >> 7)  # behind the length, of one or two bytes
+    assert data[at] == 1
+    data[at] = 100
+    trace.write_bytes(data)
+    assert digest_json(trace, folder=trace.parent, options=("--threads", "2")) == expected
+    assert call("inspect", trace).status == 0
+
+
 # Stamps and sums that do not fit
 
 

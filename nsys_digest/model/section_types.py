@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nsys_digest.model.catalogue import computed, figure, label, part, result
-from nsys_digest.model.cuda_calls import CallClass
+from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.units import to_seconds
 
 SECTIONS: Final = (
@@ -21,8 +21,6 @@ SECTIONS: Final = (
     "kernel_durations",
 )
 """The sections that can be left out; ``steps`` is there when a step is named."""
-CAUSES: Final = ("queued", *(kind.value for kind in CallClass), "host", "unattributed")
-"""Why a GPU is idle, in the order of the document."""
 
 
 @result

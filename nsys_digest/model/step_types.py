@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nsys_digest.model.catalogue import document, figure, label, part, result
-from nsys_digest.model.section_types import CAUSES, Durations
+from nsys_digest.model.idle_causes import CAUSES
+from nsys_digest.model.section_types import Durations
 
 
 @result

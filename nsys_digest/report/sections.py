@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.idle_causes import doing_words
 from nsys_digest.model.section_types import Durations, Idle, LaunchCost
 from nsys_digest.model.step_types import DispatchStep, Steps
 from nsys_digest.report.blocks import ARROW, NAME, SLASH, Block, Column, more, named, numbers
 from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
-_UNKNOWN_CAUSE = "of a newer version of the digest"
 _MOST_PROCESSES = 64
-_WORDS: Mapping[str, str] = {
-    "queued": "launched, waiting to start",
-    "launch_call": "in a launch call",
-    "sync": "in a synchronise or blocking copy",
-    "memory_call": "allocating, freeing, mapping",
-    "module_call": "loading or looking up code",
-    "other_call": "in another CUDA call",
-    "host": "host code, in no CUDA call",
-    "unattributed": "the trace does not say",
-}
-"""The causes in words; a stored digest of a newer version may name others."""
 
 
 def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
@@ -56,7 +45,7 @@ def _idle(digest: Digest, top: int) -> Iterator[Block]:
                 percent(cause.sum_ns, device.idle_ns),
                 f"{cause.gaps:,}",
                 duration(cause.longest_ns),
-                f"{name}: {_WORDS.get(name, _UNKNOWN_CAUSE)}",
+                f"{name}: {doing_words(name)}",
             )
             for device in digest.idle.devices
             for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].sum_ns)

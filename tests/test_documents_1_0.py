@@ -54,3 +54,10 @@ def test_the_frozen_digests_have_what_was_renamed() -> None:
     assert any(device["by_kind"] and device["overlapped_s"] for device in document["communication"])
     assert document["memory"]["copies"]
     assert document["steps"]["slowest"]
+
+
+def test_a_warning_of_a_former_code_is_read_with_the_present_one() -> None:
+    document = frozen("digest")[0]
+    document["warnings"] = [{"code": "unattributed-kernels", "message": "m"}, {"code": "open-ranges", "message": "n"}]
+    read = Digest.from_json(json.dumps(document))
+    assert [(warn.code, warn.message) for warn in read.warnings] == [("unattributed-work", "m"), ("open-ranges", "n")]

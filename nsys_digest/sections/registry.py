@@ -28,10 +28,11 @@ from nsys_digest.sections.lost_rows import lost_rows
 from nsys_digest.sections.memory import memory
 from nsys_digest.sections.nvtx_detail import nvtx_detail
 from nsys_digest.sections.steps import StepDevices, steps
+from nsys_digest.sections.unlaunched_work import unlaunched_work
 from nsys_digest.sections.warnings import AccountLimits
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.link import NONE, Calls, Events, link
+from nsys_digest.trace.link import Calls, Events, link
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
 from nsys_digest.trace.scan import Scanned
 
@@ -95,18 +96,18 @@ def account(
         made["launch"] = replace(made["launch"], without_work_count=lost.launch_count)
     if options.step is not None:
         made["steps"] = _steps(events, scanned.gpu, options.step, range_names, gpu, bare)
-    return Account(made, launched.nvtx, _limits(events, wanted, launched, (*lost.warnings, *impossible)))
+    checks = [*lost.warnings, *impossible]
+    if options.step is not None or {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
+        checks += filter(None, [unlaunched_work(events, scanned.gpu)])
+    return Account(made, launched.nvtx, _limits(events, wanted, launched, tuple(checks)))
 
 
 def _limits(events: Events, wanted: frozenset[str], launched: _Launched, checks: tuple[Warn, ...]) -> AccountLimits:
     """Count what the sections that were made cannot know."""
-    kind, call = events.operations.kind, events.operations.call
-    unseen = unmatched = 0
+    unseen = 0
     if {"communication", "categories", "kernel_durations"} & wanted:
-        unseen = int(np.count_nonzero(kind == GPU_KINDS.index("graph")))
-    if {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
-        unmatched = int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE)))
-    return AccountLimits(unseen, unmatched, launched.disagreements, checks, launched.dispatch_left_out)
+        unseen = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
+    return AccountLimits(unseen, launched.disagreements, checks, launched.dispatch_left_out)
 
 
 def _by_time(

@@ -113,6 +113,8 @@ COPY_KINDS: Final = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
     11: "UVM HtoD", 12: "UVM DtoH", 13: "UVM DtoD",
 }  # fmt: skip
+MIGRATION_KINDS: Final = frozenset({11, 12, 13})
+"""Copy kinds of unified memory that the driver moves on its own: no call launches them."""
 MEMORY_KINDS: Final = {
     0: "pageable",
     1: "pinned",

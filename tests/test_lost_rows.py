@@ -84,7 +84,7 @@ def test_more_than_can_have_waited_at_the_end(count: int, having: int, tmp_path:
 
 @pytest.mark.parametrize(("at", "told"), [(6000, 0), (1000, 1)])
 def test_threads_that_launch_only_at_the_end(at: int, told: int, tmp_path: Path) -> None:
-    """Four threads launch once each: behind the last of 60 launches with work, at 5,900, they may wait; at 1,000 not."""
+    """Four threads launch once each: behind the last launch with work, at 5,900, they may wait; at 1,000 not."""
     trace = launches(60, range(60))
     for thread in range(2, 6):
         trace.api(LAUNCH, at, at + 10, thread=thread, correlation=100 + thread)
@@ -102,6 +102,13 @@ def test_a_wait_that_returned_proves_that_all_had_run(result: int, told: int, tm
     # launches   1  2  3   cudaDeviceSynchronize
     # kernels     1  2
     trace = launches(4, range(2)).api("cudaDeviceSynchronize_v3020", 500, 600, correlation=9, returnValue=result)
+    assert len(lost(trace, tmp_path)) == told
+
+
+@pytest.mark.parametrize(("context", "told"), [(1, 1), (2, 0)])
+def test_a_wait_for_another_device_proves_nothing(context: int, told: int, tmp_path: Path) -> None:
+    trace = launches(4, range(2)).api("cudaDeviceSynchronize_v3020", 500, 600, correlation=9)
+    trace.sync(510, 590, kind=4, context=context, stream=0xFFFFFFFF, correlation=9)
     assert len(lost(trace, tmp_path)) == told
 
 

@@ -6,8 +6,9 @@ a driver call within its runtime call does.
 
 What had not run when the capture ended has no row either, and is no fault: up to as many launches as a launch queue
 holds, behind the last one of their thread, or of their process, that has a row, if they are no more than half of its
-launches. A few others may wait in a second stream: up to 1 % of the process's launches. Neither holds for launches before a wait of the
-process for its whole context that returned: those had run, and more than 0.1 % of them without a row is a loss.
+launches. A few others may wait in a second stream: up to 1 % of the process's launches. Neither holds for launches
+before a wait of the process for its whole context that returned: those had run, and more than 0.1 % of them without a
+row is a loss.
 
 A copy may leave no row (host to host, no bytes), and no export says which: copies and sets count where more than half
 of ten or more leave none.
@@ -26,7 +27,7 @@ from nsys_digest.algorithms.intervals import Int64s, Intervals, union
 from nsys_digest.algorithms.nesting import running_max
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.cuda_calls import CAPTURE_BEGIN_CALLS, CAPTURE_END_CALLS
-from nsys_digest.sections.call_groups import WORK_CALLS, context_waits, groups_of, work_of_group
+from nsys_digest.sections.call_groups import WORK_CALLS, WaitRows, context_waits, groups_of, work_of_group
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.link import NONE, Calls, Events, process_of_thread
@@ -53,7 +54,7 @@ class LostRows:
     warnings: tuple[Warn, ...]
 
 
-def lost_rows(events: Events, gpu: GpuCollector) -> LostRows:
+def lost_rows(events: Events, gpu: GpuCollector, waits: WaitRows) -> LostRows:
     """Look for launches without work."""
     calls = events.calls
     kind_of_group = work_of_group(calls)
@@ -75,7 +76,7 @@ def lost_rows(events: Events, gpu: GpuCollector) -> LostRows:
     if not without.size:
         return LostRows(launch_count, ())
     found = _Found(calls, np.flatnonzero(asked), with_work, without, kind_of_group)
-    return LostRows(launch_count, tuple(_warnings(found, gpu)))
+    return LostRows(launch_count, tuple(_warnings(found, gpu, waits)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ class _Found:
         return found
 
 
-def _warnings(found: _Found, gpu: GpuCollector) -> Iterator[Warn]:
-    waits = context_waits(found.calls, gpu)
+def _warnings(found: _Found, gpu: GpuCollector, rows: WaitRows) -> Iterator[Warn]:
+    waits = context_waits(found.calls, gpu, rows)
     in_process = np.unique(found.calls.process_of_group[found.calls.group[found.with_work]])
     with_graphs = {gpu.stream_of(place)[0] for kind, place in gpu.groups.pairs if GPU_KINDS[kind] == "graph"}
     with_graphs |= {process for process, count in gpu.graph_nodes.items() if count}

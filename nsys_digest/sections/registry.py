@@ -15,6 +15,7 @@ from nsys_digest.errors import MissingData
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.model.section_types import NvtxDetail
+from nsys_digest.sections.call_groups import WaitRows
 from nsys_digest.sections.categories import Classified, categories, full_names
 from nsys_digest.sections.communication import communication, exposed
 from nsys_digest.sections.devices import GpuTime
@@ -82,13 +83,14 @@ def account(
     events = link(scanned.gpu, scanned.nvtx, calls, gpu.device_of_place)
     ordinals = [device.device for device in gpu.devices]
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
+    waits = WaitRows(calls[1], scanned.waits.by_process() if scanned.waits is not None else {})
     # The two take about as long, with Python's lock mostly free.
     (made, bare), (launched, lost, impossible) = both(
         lambda: _by_time(events, scanned, strings, ordinals, range_names, options),
         lambda: (
             _launched(events, scanned, gpu, range_names, idle_ns, wanted),
-            lost_rows(events, scanned.gpu),
-            impossible_times(events, scanned.gpu, session_ns),
+            lost_rows(events, scanned.gpu, waits),
+            impossible_times(events, scanned.gpu, waits, session_ns),
         ),
     )
     made |= launched.sections

@@ -184,7 +184,7 @@ def test_an_error_in_a_thread_reaches_the_caller_and_stops_the_others(
     path = chain(200).write(tmp_path / "t.sqlite")
     begun = itertools.count()
     read = SqliteSource.batches
-    error = TraceUnreadable("the disk is gone")
+    error = TraceUnreadable(f"{path}: the disk is gone")
 
     def batches(self: SqliteSource, query: Query, part: Part = None) -> Iterator[Batch]:
         for batch in read(self, query, part):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from builder import VERSIONS, TraceBuilder
 from nsys_digest import Digest, MissingData, summarize
-from nsys_digest.model.section_types import ProcessSteps, RatioPercentiles, Step, Steps
+from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from oracle_account import expected_steps, random_account_trace
 from support import call, the_line
 from test_account import class_of
@@ -19,15 +20,20 @@ from test_report import FORMATS
 from test_sections import communicating, digest_of, lengths, three_steps
 
 
+def a_step(*values: Any) -> Step:
+    """Return a step of the values of its fields, in their order."""
+    return Step(**dict(zip((field.name for field in fields(Step)), values, strict=True)))
+
+
 def test_steps(tmp_path: Path) -> None:
     steps = digest_of(three_steps(), tmp_path, steps="step").steps
     assert steps is not None
     assert (steps.name, steps.count) == ("step", 3)
     # before the first and after the last GPU work is idle time of a step, but of no gap, so that it has no cause
-    assert steps.warmup == (Step(1, 1, 0, 100, 60, 40, 60, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 20}),)
+    assert steps.warmup == (a_step(1, 1, 0, 100, 60, 40, 60, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 20}),)
     # the gap of 90 to 120 is cut at 100: only its later part is the second step's
-    second = Step(1, 1, 100, 100, 60, 40, 60, 30, 0.6, {"queued": 8, "launch_call": 4, "sync": 15, "host": 13})
-    third = Step(1, 1, 300, 60, 30, 30, 30, 0, 0.5, {"queued": 6, "launch_call": 2, "host": 2})
+    second = a_step(1, 1, 100, 100, 60, 40, 60, 30, 0.6, {"queued": 8, "launch_call": 4, "sync": 15, "host": 13})
+    third = a_step(1, 1, 300, 60, 30, 30, 30, 0, 0.5, {"queued": 6, "launch_call": 2, "host": 2})
     assert steps.slowest == (second, third)
     # the first warms up, and is in none of these
     assert steps.wall == lengths(100, 60)
@@ -78,7 +84,7 @@ def test_a_step_in_a_domain_has_its_whole_name(tmp_path: Path) -> None:
 def test_a_step_that_is_not_there_is_missing_data(tmp_path: Path) -> None:
     path = three_steps().write(tmp_path / "trace.sqlite")
     line = the_line(call("summarize", "--steps", "STEP", path), 4, "missing-data")
-    assert line.startswith("no NVTX range is named 'STEP'; names that contain it: step;")
+    assert line.startswith(f"{path}: no NVTX range is named 'STEP'; names that contain it: step;")
     bare = TraceBuilder().kernel(0, 10).write(tmp_path / "bare.sqlite")
     assert "no range at all" in the_line(call("summarize", "--steps", "step", bare), 4, "missing-data")
 
@@ -122,8 +128,8 @@ def test_each_process_warms_up_and_counts_its_own_devices(tmp_path: Path) -> Non
         (2, 2, 100, 20),
     ]
     # the gap of GPU 0 is 60 to 120, that of GPU 1 is 60 to 140; each is cut where the second step begins
-    one = Step(1, 1, 100, 50, 30, 20, 40, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 10})
-    two = Step(2, 2, 120, 50, 10, 40, 10, 0, 0.2, {"queued": 5, "launch_call": 5, "host": 10})
+    one = a_step(1, 1, 100, 50, 30, 20, 40, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 10})
+    two = a_step(2, 2, 120, 50, 10, 40, 10, 0, 0.2, {"queued": 5, "launch_call": 5, "host": 10})
     assert steps.slowest == (one, two)
     assert steps.wall == lengths(50, 50)
     assert steps.busy_ratio == RatioPercentiles(0.2, 0.2)
@@ -220,6 +226,7 @@ def test_a_document_with_one_warm_up_for_all_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_random_traces(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nsys_digest.sections.steps.SLOWEST", 10_000)
     monkeypatch.setattr("nsys_digest.sections.step_work._SLICE", 2)

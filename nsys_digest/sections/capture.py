@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from nsys_digest.model.base_types import KINDS, Capture, CategoriesFile, Gpu, Process, Traced
+from nsys_digest.model.base_types import OPERATION_KINDS, ROW_KINDS, Capture, CategoriesFile, Gpu, Process, Traced
 from nsys_digest.trace.collect.nvtx import NvtxOptions
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
 from nsys_digest.trace.scan import Scanned
-
-ROW_KINDS = (*KINDS, "api", "nvtx")
 
 
 def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
@@ -19,7 +17,7 @@ def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
     gpu = scanned.gpu
     counts = gpu.totals.count(len(gpu.groups)).tolist()
     for (kind, place), count in zip(gpu.groups.pairs, counts, strict=True):
-        rows[gpu.stream_of(place)[0]][KINDS[kind]] += count
+        rows[gpu.stream_of(place)[0]][OPERATION_KINDS[kind]] += count
     if scanned.api is not None:
         api = scanned.api
         counts = api.totals.count(len(api.groups)).tolist()

@@ -17,13 +17,12 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
 from nsys_digest.algorithms.lines import Lines
-from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
+from nsys_digest.model.section_types import CAUSES, Bin, Cause, DeviceIdle, Gap, Idle
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
 from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches
 from nsys_digest.trace.columns import Ints, small_ids
-from nsys_digest.trace.link import CLASSES, NONE, Events
+from nsys_digest.trace.link import NONE, Events
 
-CAUSES: Final = ("queued", *map(str, CLASSES), "host", "unattributed")
 _QUEUED, _HOST, _UNATTRIBUTED = (CAUSES.index(name) for name in ("queued", "host", "unattributed"))
 NO_RANGE: Final = "(none)"
 _IN_CALLS = slice(_QUEUED + 1, _HOST)

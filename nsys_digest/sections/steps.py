@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, union
-from nsys_digest.model.section_types import ProcessSteps, RatioPercentiles, Step, Steps
+from nsys_digest.model.section_types import CAUSES
+from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import durations, sorted_percentile
-from nsys_digest.sections.idle import CAUSES
 from nsys_digest.sections.step_work import causes_in_steps, launched_busy
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.link import Events

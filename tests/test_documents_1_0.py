@@ -57,6 +57,13 @@ def test_the_frozen_digests_have_what_was_renamed() -> None:
     assert document["steps"]["slowest"]
 
 
+def test_a_warning_of_a_former_code_is_read_with_the_present_one() -> None:
+    document = frozen("digest")[0]
+    document["warnings"] = [{"code": "unattributed-kernels", "message": "m"}, {"code": "open-ranges", "message": "n"}]
+    read = Digest.from_json(json.dumps(document))
+    assert [(warn.code, warn.message) for warn in read.warnings] == [("unattributed-work", "m"), ("open-ranges", "n")]
+
+
 def test_a_check_of_former_names_is_read() -> None:
     document = json.loads((FROZEN / "check.json").read_text(encoding="utf-8"))
     read = CheckResult.from_dict(document)

@@ -201,6 +201,7 @@ def test_a_process_without_gpu_work_has_steps_of_which_nothing_is_known(tmp_path
     idle = steps.processes[2]
     assert (idle.process, idle.devices, idle.count, idle.wall) == (3, (), 2, lengths(40))
     assert (idle.idle, idle.launched_busy, idle.exposed_communication) == (None, None, None)
+    assert idle.idle_causes_ns is None
     assert steps.wall == lengths(50, 50, 40)
     assert steps.idle == lengths(20, 40)  # of those of which it is known
 

@@ -132,7 +132,7 @@ class LaunchCost:
         "from the end of the call to the start of its work; 0 where the work began before the call returned"
     )
     latency: Durations = part(
-        "from the start of the call to the start of its work, of all; negative where clocks disagree"
+        "from the start of the call to the start of its work, of all; 0 where the work starts first"
     )
     started_before_return_count: int = figure(
         "count", "calls whose work began before they returned", label="began before return", counts="calls"

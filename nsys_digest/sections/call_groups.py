@@ -19,7 +19,8 @@ from nsys_digest.model.cuda_calls import (
     is_one_of,
 )
 from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.collect.waits import WaitedFor
+from nsys_digest.trace.columns import Bools, Ints
 from nsys_digest.trace.link import NONE, Calls
 
 WORK_CALLS: Final[Mapping[str, Set[str]]] = {
@@ -60,35 +61,61 @@ class Waits:
     """When the first wait that began no earlier returned: all work launched before this one had ended by then."""
 
 
-def context_waits(calls: Calls, gpu: GpuCollector) -> dict[int, Waits]:
+@dataclass(frozen=True, slots=True)
+class WaitRows:
+    """What the rows of waits say, for the calls."""
+
+    correlation: Ints
+    """The correlation id of each call."""
+    by_process: Mapping[int, WaitedFor]
+
+    def of(self, process: int, call: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the context and the stream that calls of a process waited for; -1 where the trace does not say."""
+        rows = self.by_process.get(process)
+        unknown = np.full(call.size, -1, np.int64)
+        return (unknown, unknown) if rows is None else rows.of(self.correlation[call])
+
+
+def context_waits(calls: Calls, gpu: GpuCollector, rows: WaitRows) -> dict[int, Waits]:
     """Return, by globalPid, waits for a whole context, of processes whose GPU rows are all of one context.
 
-    Which context or device a call waits for is not in its row, so that nothing is known of other processes.
+    Newer nsys writes no row that says which context such a call waits for: it is taken to be that of the work.
     """
-    return _waits(calls, CONTEXT_WAIT_CALLS, _alone(gpu, 3))
+    return _waits(calls, CONTEXT_WAIT_CALLS, _alone(gpu, 3), rows)
 
 
-def stream_waits(calls: Calls, gpu: GpuCollector) -> dict[int, Waits]:
-    """Return, by globalPid, waits for a stream or a context, of processes whose GPU rows are all of one stream."""
-    return _waits(calls, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4))
+def stream_waits(calls: Calls, gpu: GpuCollector, rows: WaitRows) -> dict[int, Waits]:
+    """Return, by globalPid, waits for a stream or a context, of processes whose GPU rows are all of one stream.
+
+    A wait for a stream counts where its row says that it was this one: a program may wait for a stream without work.
+    """
+    return _waits(calls, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4), rows)
 
 
-def _alone(gpu: GpuCollector, parts: int) -> set[int]:
-    """Return the processes with one place alone, told apart by (process, device, context, stream) up to that part."""
+def _alone(gpu: GpuCollector, parts: int) -> dict[int, tuple[int, ...]]:
+    """Return by process its only place, told apart by (process, device, context, stream) up to that part."""
     places = {gpu.stream_of(place)[:parts] for place in range(gpu.place_count)}
     processes = [process for process, *_ in places]
-    return {process for process in processes if processes.count(process) == 1}
+    return {place[0]: place for place in places if processes.count(place[0]) == 1}
 
 
-def _waits(calls: Calls, names: Set[str], processes: set[int]) -> dict[int, Waits]:
+def _waits(calls: Calls, names: Set[str], alone: Mapping[int, tuple[int, ...]], rows: WaitRows) -> dict[int, Waits]:
     waiting = succeeded(calls, groups_of(calls, names))
     process = calls.process_of_group[calls.group[waiting]] if waiting.size else waiting
-    nameless = len(set(calls.process_of_group.tolist())) == 1 and processes == {0}  # as in an old export
+    nameless = len(set(calls.process_of_group.tolist())) == 1 and set(alone) == {0}  # as in an old export
+    for_stream = groups_of(calls, STREAM_WAIT_CALLS)
     found = {}
     for one in np.unique(process).tolist():
-        if one in processes or nameless:
+        if one in alone or nameless:
             mine = waiting[process == one]
+            _, _, *place = alone[0 if nameless else one]
+            context, stream = rows.of(0 if nameless else one, mine)
+            elsewhere = (context != NONE) & (context != place[0])
+            if len(place) > 1:
+                elsewhere |= for_stream[calls.group[mine]] & (stream != place[1])
+            mine = mine[~elsewhere]
             mine = mine[np.argsort(calls.start_ns[mine], kind="stable")]
             done_ns = np.minimum.accumulate(calls.end_ns[mine][::-1])[::-1]
-            found[one] = Waits(calls.start_ns[mine], done_ns)
+            if mine.size:
+                found[one] = Waits(calls.start_ns[mine], done_ns)
     return found

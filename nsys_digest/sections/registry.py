@@ -15,6 +15,7 @@ from nsys_digest.errors import MissingData
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.model.section_types import NvtxDetail
+from nsys_digest.sections.call_groups import WaitRows
 from nsys_digest.sections.categories import Classified, categories, full_names
 from nsys_digest.sections.communication import communication, exposed
 from nsys_digest.sections.devices import GpuTime
@@ -28,10 +29,11 @@ from nsys_digest.sections.lost_rows import lost_rows
 from nsys_digest.sections.memory import memory
 from nsys_digest.sections.nvtx_detail import nvtx_detail
 from nsys_digest.sections.steps import StepDevices, steps
+from nsys_digest.sections.unlaunched_work import unlaunched_work
 from nsys_digest.sections.warnings import AccountLimits
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.link import NONE, Calls, Events, link
+from nsys_digest.trace.link import Calls, Events, link
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
 from nsys_digest.trace.scan import Scanned
 
@@ -81,13 +83,14 @@ def account(
     events = link(scanned.gpu, scanned.nvtx, calls, gpu.device_of_place)
     ordinals = [device.device for device in gpu.devices]
     range_names = [] if scanned.nvtx is None else _range_names(scanned)
+    waits = WaitRows(calls[1], scanned.waits.by_process() if scanned.waits is not None else {})
     # The two take about as long, with Python's lock mostly free.
     (made, bare), (launched, lost, impossible) = both(
         lambda: _by_time(events, scanned, strings, ordinals, range_names, options),
         lambda: (
             _launched(events, scanned, gpu, range_names, idle_ns, wanted),
-            lost_rows(events, scanned.gpu),
-            impossible_times(events, scanned.gpu, session_ns),
+            lost_rows(events, scanned.gpu, waits),
+            impossible_times(events, scanned.gpu, waits, session_ns),
         ),
     )
     made |= launched.sections
@@ -95,18 +98,18 @@ def account(
         made["launch"] = replace(made["launch"], without_work_count=lost.launch_count)
     if options.step is not None:
         made["steps"] = _steps(events, scanned.gpu, options.step, range_names, gpu, bare)
-    return Account(made, launched.nvtx, _limits(events, wanted, launched, (*lost.warnings, *impossible)))
+    checks = [*lost.warnings, *impossible]
+    if options.step is not None or {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
+        checks += filter(None, [unlaunched_work(events, scanned.gpu)])
+    return Account(made, launched.nvtx, _limits(events, wanted, launched, tuple(checks)))
 
 
 def _limits(events: Events, wanted: frozenset[str], launched: _Launched, checks: tuple[Warn, ...]) -> AccountLimits:
     """Count what the sections that were made cannot know."""
-    kind, call = events.operations.kind, events.operations.call
-    unseen = unmatched = 0
+    unseen = 0
     if {"communication", "categories", "kernel_durations"} & wanted:
-        unseen = int(np.count_nonzero(kind == GPU_KINDS.index("graph")))
-    if {"idle", "launch", "nvtx", "dispatch_steps"} & wanted:
-        unmatched = int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE)))
-    return AccountLimits(unseen, unmatched, launched.disagreements, checks, launched.dispatch_left_out)
+        unseen = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
+    return AccountLimits(unseen, launched.disagreements, checks, launched.dispatch_left_out)
 
 
 def _by_time(

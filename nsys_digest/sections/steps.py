@@ -88,7 +88,7 @@ class _Instances:
             "idle": durations((self.wall_ns - self.busy_ns)[known]) if on_gpu else None,
             "launched_busy": durations(self.launched_ns[known]) if on_gpu else None,
             "exposed_communication": durations(self.exposed_ns[known]) if on_gpu and exposed else None,
-            "idle_causes_ns": _named(self.causes_ns[:, known].sum(axis=1)),
+            "idle_causes_ns": _named(self.causes_ns[:, known].sum(axis=1)) if on_gpu else None,
         }
 
 

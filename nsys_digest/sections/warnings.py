@@ -40,8 +40,6 @@ class AccountLimits:
 
     unseen_graphs: int = 0
     """Graph launches whose kernels no section can see."""
-    unmatched_kernels: int = 0
-    """Kernels without a launch call in the trace."""
     disagreements: tuple[str, ...] = ()
     """Where dispatch marks and graph launches disagree."""
     checks: tuple[Warn, ...] | None = None
@@ -245,12 +243,6 @@ def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
 
 
 def _account(limits: AccountLimits) -> Iterator[Warn]:
-    if limits.unmatched_kernels:
-        yield Warn(
-            "unattributed-kernels",
-            f"{counted(limits.unmatched_kernels, 'kernel')} without a launch call in the trace: no launch cost, range "
-            "or cause of idle time is known for them. The capture began late, or left out the calls",
-        )
     if limits.unseen_graphs:
         yield Warn(
             "graph-kernels-unseen",

@@ -15,12 +15,13 @@ from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.collect.nvtx import NvtxCollector, NvtxOptions
 from nsys_digest.trace.columns import Bools, Ints, smallest_type
-from nsys_digest.trace.nsys.tables import OPEN, THREAD_BITS, name_of
+from nsys_digest.trace.nsys.tables import GPU_KINDS, MIGRATION_KINDS, OPEN, THREAD_BITS, name_of
 
 NONE = -1
 CLASSES = tuple(CallClass)
 
 _DENSE = 8
+_SLICE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,10 @@ class Operations:
     call: Ints
     """Index into the calls: the one that launched it; ``NONE`` where the trace does not say."""
     correlation: Ints
+    launchable: Int64s
+    """How many of each group of the collector a call should have launched: all but page migrations."""
+    unlinked: Int64s
+    """How many of these have no call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +205,7 @@ def _operations(gpu: GpuCollector, devices: Sequence[int], calls: Calls, call_co
         call[launched] = _launching_call(
             calls, chosen, call_correlation[chosen], correlation[launched], start_ns[launched]
         )
+    launchable, unlinked = _count_unlinked(gpu, group, label, call)
     return Operations(
         start_ns=start_ns,
         end_ns=end_ns,
@@ -208,7 +214,25 @@ def _operations(gpu: GpuCollector, devices: Sequence[int], calls: Calls, call_co
         label=label,
         call=call,
         correlation=correlation,
+        launchable=launchable,
+        unlinked=unlinked,
     )
+
+
+def _count_unlinked(gpu: GpuCollector, group: Ints, label: Ints, call: Ints) -> tuple[Int64s, Int64s]:
+    """Return, for each group, how many operations a call should have launched, and how many of them have none."""
+    is_copy = np.array([GPU_KINDS[kind] == "memcpy" for kind, _ in gpu.groups.pairs], bool)
+    migrates = np.array([gpu.copy_of(one)[0] in MIGRATION_KINDS for one in range(len(gpu.copy_labels))], bool)
+    without, migrations = (np.zeros(is_copy.size, np.int64) for _ in range(2))
+    for low in range(0, call.size, _SLICE):
+        unlinked = np.flatnonzero(call[low : low + _SLICE] == NONE) + low
+        of_group = group[unlinked]
+        without += np.bincount(of_group, minlength=is_copy.size)
+        if migrates.any():
+            copies = np.flatnonzero(is_copy[of_group])
+            moved = copies[migrates[label[unlinked[copies]]]]
+            migrations += np.bincount(of_group[moved], minlength=is_copy.size)
+    return gpu.totals.count(is_copy.size) - migrations, without - migrations
 
 
 def _launching_call(calls: Calls, chosen: Int64s, of_call: Ints, wanted: Ints, start_ns: Int64s) -> Int64s:

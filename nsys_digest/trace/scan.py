@@ -19,7 +19,8 @@ from nsys_digest.errors import ValueUnreadable
 from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.collect.nvtx import NvtxCollector, NvtxOptions
-from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query
+from nsys_digest.trace.collect.waits import WaitCollector
+from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query, wait_query
 from nsys_digest.trace.source import Batch, Part, Query, Source
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -43,6 +44,8 @@ class Scanned:
     api: ApiCollector | None
     nvtx: NvtxCollector | None
     name_count: int | None
+    waits: WaitCollector | None = None
+    """What waits were for; None without ``detail``, and where the trace has no such table."""
 
 
 def default_threads(byte_count: int) -> int:
@@ -91,6 +94,11 @@ def scan(
     if query is not None:
         api = ApiCollector(rows(query) if detail else None)
         tasks.append(_Task(query, api.add, threading.Lock()))
+    waits = None
+    query = wait_query(source) if detail else None
+    if query is not None:
+        waits = WaitCollector(rows(query))
+        tasks.append(_Task(query, waits.add, threading.Lock()))
     query = nvtx_query(source, detail=detail)
     if query is not None:
         nvtx = NvtxCollector(
@@ -108,7 +116,7 @@ def scan(
     if nvtx is not None and nvtx.opened:
         with values_in_range(source, f"the events of table {query.table if query else ''}"):
             nvtx.close_open(last_ns(nvtx))
-    return Scanned(gpu, api, nvtx, name_count)
+    return Scanned(gpu, api, nvtx, name_count, waits)
 
 
 def scan_kernels(source: Source, *, threads: int) -> GpuCollector:

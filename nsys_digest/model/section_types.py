@@ -225,7 +225,7 @@ class Communication:
 
     device: int = label("CUDA ordinal")
     union_ns: int = figure(
-        "s", "length of the union of the communication kernels", bad="up", label="in all", former=("total_s",)
+        "s", "length of the union of the communication kernels", bad="up", label="union", former=("total_s",)
     )
     hidden_ns: int = figure(
         "s", "the part in which another kernel ran on the same device", label="hidden", former=("overlapped_s",)

@@ -522,7 +522,7 @@ def test_shortage_anywhere(error: Exception, words: str, trace: Path, monkeypatc
     def fail(*_arguments: object, **_options: object) -> Scanned:
         raise error
 
-    monkeypatch.setattr("nsys_digest.api.scan", fail)
+    monkeypatch.setattr("nsys_digest.sections.summary.scan", fail)
     assert the_line(call("summarize", trace), 1, "out-of-resources").startswith(f"{trace}: {words}")
 
 
@@ -530,7 +530,7 @@ def test_other_failures_are_not_called_a_shortage(trace: Path, monkeypatch: pyte
     def fail(*_arguments: object, **_options: object) -> Scanned:
         raise RuntimeError("a fault of the program")
 
-    monkeypatch.setattr("nsys_digest.api.scan", fail)
+    monkeypatch.setattr("nsys_digest.sections.summary.scan", fail)
     with pytest.raises(RuntimeError, match="a fault of the program"):
         call("summarize", trace)
 

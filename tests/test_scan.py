@@ -21,7 +21,7 @@ from nsys_digest import TraceUnreadable, summarize
 from nsys_digest.errors import ValueUnreadable
 from nsys_digest.trace import adbc, cursor
 from nsys_digest.trace import scan as scan_module
-from nsys_digest.trace.source import Batch, Column, Part, Query, Reader
+from nsys_digest.trace.source import Batch, Column, Query, Reader, RowRange
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
 from oracle import random_trace
 from support import READERS, ROOT
@@ -158,9 +158,9 @@ def test_parts_hold_each_row_once(ids: set[int], rows_per_part: int) -> None:
             db.commit()
         source = open_sqlite(path, "stdlib")
         try:
-            query = Query("t", (Column("v"),))
+            query = Query("t", {"value": Column("v")})
             parts = source.parts("t", rows_per_part)
-            found = [v for part in parts for batch in source.batches(query, part) for v in batch.ints(0).tolist()]
+            found = [v for part in parts for batch in source.batches(query, part) for v in batch.ints("value").tolist()]
             rows, exact = source.row_count("t", exact=False)
         finally:
             source.close()
@@ -184,9 +184,9 @@ def test_an_error_in_a_thread_reaches_the_caller_and_stops_the_others(
     path = chain(200).write(tmp_path / "t.sqlite")
     begun = itertools.count()
     read = SqliteSource.batches
-    error = TraceUnreadable("the disk is gone")
+    error = TraceUnreadable(f"{path}: the disk is gone")
 
-    def batches(self: SqliteSource, query: Query, part: Part = None) -> Iterator[Batch]:
+    def batches(self: SqliteSource, query: Query, part: RowRange = None) -> Iterator[Batch]:
         for batch in read(self, query, part):
             time.sleep(0.001)
             if next(begun) == 20:
@@ -271,7 +271,7 @@ def slow_down(monkeypatch: pytest.MonkeyPatch, wait: Callable[[], object]) -> No
     """Wait before each batch is handed out."""
     read = SqliteSource.batches
 
-    def batches(self: SqliteSource, query: Query, part: Part = None) -> Iterator[Batch]:
+    def batches(self: SqliteSource, query: Query, part: RowRange = None) -> Iterator[Batch]:
         for batch in read(self, query, part):
             wait()
             yield batch

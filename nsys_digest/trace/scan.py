@@ -20,7 +20,7 @@ from nsys_digest.trace.collect.api import ApiCollector
 from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.collect.nvtx import NvtxCollector, NvtxOptions
 from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query
-from nsys_digest.trace.source import Batch, Part, Query, Source
+from nsys_digest.trace.source import Batch, Query, RowRange, Source
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (rows read, rows in all) about ten times a second."""
@@ -144,7 +144,7 @@ class _Task:
 def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | None) -> None:
     """Read all rows of all tasks with that many threads; the calling thread only waits, so Ctrl-C ends it at once."""
     rows = [source.row_count(task.query.table, exact=False)[0] for task in tasks]
-    jobs: queue.SimpleQueue[tuple[_Task, Part]] = queue.SimpleQueue()
+    jobs: queue.SimpleQueue[tuple[_Task, RowRange]] = queue.SimpleQueue()
     for task, count in zip(tasks, rows, strict=True):
         part_rows = max(_MIN_PART_ROWS, count // (_PARTS_PER_THREAD * threads)) if threads > 1 else max(count, 1)
         for part in source.parts(task.query.table, part_rows):

@@ -52,7 +52,7 @@ def texts(rng: np.random.Generator) -> Callable[[], object]:
     )
     batch = ArrowBatch(pyarrow.record_batch([names], names=["text"]))
     tail = Tail(r"(?:, (?:seq = -?[0-9]+|op_id = -?[0-9]+))+")
-    return lambda: batch.texts(0, tail)
+    return lambda: batch.texts("text", tail)
 
 
 def hot_functions(trace: Path) -> dict[str, Callable[[], object]]:

@@ -14,6 +14,8 @@ from nsys_digest.trace.columns import Columns
 from nsys_digest.trace.nsys.tables import API_CLASSES, OPEN, THREAD_BITS
 from nsys_digest.trace.source import Batch
 
+_COLUMNS = ("start_ns", "end_ns", "name", "event_class", "thread", "return_value")
+
 
 class ApiCollector:
     """CUDA API calls by (process, name)."""
@@ -38,8 +40,8 @@ class ApiCollector:
 
     def add(self, batch: Batch) -> None:
         """Take rows with the columns of ``api_query``."""
-        start_ns, end_ns, name, event_class, thread, result = (batch.ints(index) for index in range(6))
-        correlation = thread if self.calls is None else batch.ints(6)
+        start_ns, end_ns, name, event_class, thread, result = map(batch.ints, _COLUMNS)
+        correlation = thread if self.calls is None else batch.ints("correlation")
         self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
         if event_class.size and (event_class.min() < API_CLASSES[0] or event_class.max() > API_CLASSES[1]):
             counted = (event_class >= API_CLASSES[0]) & (event_class <= API_CLASSES[1])

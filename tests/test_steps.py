@@ -78,7 +78,7 @@ def test_a_step_in_a_domain_has_its_whole_name(tmp_path: Path) -> None:
 def test_a_step_that_is_not_there_is_missing_data(tmp_path: Path) -> None:
     path = three_steps().write(tmp_path / "trace.sqlite")
     line = the_line(call("summarize", "--steps", "STEP", path), 4, "missing-data")
-    assert line.startswith("no NVTX range is named 'STEP'; names that contain it: step;")
+    assert line.startswith(f"{path}: no NVTX range is named 'STEP'; names that contain it: step;")
     bare = TraceBuilder().kernel(0, 10).write(tmp_path / "bare.sqlite")
     assert "no range at all" in the_line(call("summarize", "--steps", "step", bare), 4, "missing-data")
 

@@ -18,9 +18,9 @@ from nsys_digest.model.cuda_calls import (
     STREAM_WAIT_CALLS,
     is_one_of,
 )
-from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.columns import Bools
-from nsys_digest.trace.link import NONE, Calls
+from nsys_digest.trace.events import NONE, Calls
 
 WORK_CALLS: Final[Mapping[str, Set[str]]] = {
     "kernel launch": KERNEL_LAUNCH_CALLS,
@@ -60,7 +60,7 @@ class Waits:
     """When the first wait that began no earlier returned: all work launched before this one had ended by then."""
 
 
-def context_waits(calls: Calls, gpu: GpuCollector) -> dict[int, Waits]:
+def context_waits(calls: Calls, gpu: GpuTotals) -> dict[int, Waits]:
     """Return, by globalPid, waits for a whole context, of processes whose GPU rows are all of one context.
 
     Which context or device a call waits for is not in its row, so that nothing is known of other processes.
@@ -68,14 +68,14 @@ def context_waits(calls: Calls, gpu: GpuCollector) -> dict[int, Waits]:
     return _waits(calls, CONTEXT_WAIT_CALLS, _alone(gpu, 3))
 
 
-def stream_waits(calls: Calls, gpu: GpuCollector) -> dict[int, Waits]:
+def stream_waits(calls: Calls, gpu: GpuTotals) -> dict[int, Waits]:
     """Return, by globalPid, waits for a stream or a context, of processes whose GPU rows are all of one stream."""
     return _waits(calls, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4))
 
 
-def _alone(gpu: GpuCollector, parts: int) -> set[int]:
+def _alone(gpu: GpuTotals, parts: int) -> set[int]:
     """Return the processes with one place alone, told apart by (process, device, context, stream) up to that part."""
-    places = {gpu.stream_of(place)[:parts] for place in range(gpu.place_count)}
+    places = {place[:parts] for place in gpu.places}
     processes = [process for process, *_ in places]
     return {process for process in processes if processes.count(process) == 1}
 

@@ -26,9 +26,9 @@ from nsys_digest.algorithms.nesting import running_max
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.cuda_calls import CAPTURE_BEGIN_CALLS, CAPTURE_END_CALLS
 from nsys_digest.sections.call_groups import WORK_CALLS, context_waits, groups_of, work_of_group
-from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.columns import Bools
-from nsys_digest.trace.link import NONE, Calls, Events, process_of_thread
+from nsys_digest.trace.events import NONE, Calls, Events, process_of_thread
 from nsys_digest.trace.nsys.tables import GPU_KINDS, process_of
 from nsys_digest.units import counted
 
@@ -52,7 +52,7 @@ class LostRows:
     warnings: tuple[Warn, ...]
 
 
-def lost_rows(events: Events, gpu: GpuCollector) -> LostRows:
+def lost_rows(events: Events, gpu: GpuTotals) -> LostRows:
     """Look for launches without work."""
     calls = events.calls
     kind_of_group = work_of_group(calls)
@@ -95,11 +95,11 @@ class _Found:
         return found
 
 
-def _warnings(found: _Found, gpu: GpuCollector) -> Iterator[Warn]:
+def _warnings(found: _Found, gpu: GpuTotals) -> Iterator[Warn]:
     waits = context_waits(found.calls, gpu)
     in_process = np.unique(found.calls.process_of_group[found.calls.group[found.with_work]])
-    with_graphs = {gpu.stream_of(place)[0] for kind, place in gpu.groups.pairs if GPU_KINDS[kind] == "graph"}
-    with_graphs |= {process for process, count in gpu.graph_nodes.items() if count}
+    with_graphs = {gpu.places[place].process for kind, place in gpu.groups if GPU_KINDS[kind] == "graph"}
+    with_graphs |= gpu.graph_nodes.keys()
     for process in sorted(in_process.tolist()):
         last_wait_ns = int(waits[process].start_ns[-1]) if process in waits else _EVER.min
         told = []

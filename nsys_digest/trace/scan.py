@@ -10,16 +10,23 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
+from nsys_digest.algorithms.at_once import both
+from nsys_digest.algorithms.intervals import GroupedIntervals
 from nsys_digest.errors import ValueUnreadable
-from nsys_digest.trace.collect.api import ApiCollector
-from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.collect.nvtx import NvtxCollector, NvtxOptions
-from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query
+from nsys_digest.trace.collect.api import ApiPart, ApiTotals, CallRows
+from nsys_digest.trace.collect.gpu import GpuPart, GpuTotals
+from nsys_digest.trace.collect.kernels import KernelPart, KernelTotals
+from nsys_digest.trace.collect.nvtx import NvtxPart, NvtxTotals
+from nsys_digest.trace.collect.operations import OperationRows
+from nsys_digest.trace.collect.range_names import NvtxOptions
+from nsys_digest.trace.events import Ranges
+from nsys_digest.trace.nsys.tables import GPU_KINDS, STRINGS, api_query, gpu_query, nvtx_query
 from nsys_digest.trace.source import Batch, Query, RowRange, Source
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -34,15 +41,31 @@ _TICK_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What one pass collected; ``api`` and ``nvtx`` are None where the trace has no such table.
+    """What was added up; a table that the trace lacks gives the same as an empty one.
 
     ``name_count`` is the number of range names where that is beyond the limit, else None.
     """
 
-    gpu: GpuCollector
-    api: ApiCollector | None
-    nvtx: NvtxCollector | None
+    gpu: GpuTotals
+    api: ApiTotals
+    nvtx: NvtxTotals
     name_count: int | None
+
+
+class Activity(NamedTuple):
+    """Intervals by group in windows of time; to go through once, and freed on the way."""
+
+    gpu: Iterator[GroupedIntervals]
+    nvtx: Iterator[GroupedIntervals]
+
+
+@dataclass(frozen=True, slots=True)
+class EventRows:
+    """Operations, calls and ranges one by one."""
+
+    operations: OperationRows
+    calls: CallRows
+    ranges: Ranges
 
 
 def default_threads(byte_count: int) -> int:
@@ -58,7 +81,7 @@ def scan(
     threads: int,
     detail: bool = False,
     progress: Progress | None = None,
-) -> Scanned:
+) -> tuple[Scanned, Activity, EventRows | None]:
     """Read each event table once; the NVTX table twice when it has more names than are kept.
 
     ``detail`` keeps every operation, call and range for the sections that need them one by one.
@@ -68,57 +91,62 @@ def scan(
         DigestError: the file cannot be read.
 
     """
-    tasks: list[_Task] = []
-    queries = {kind: gpu_query(source, kind, detail=detail) for kind in GPU_KINDS}
+    queries = [gpu_query(source, kind, detail=detail) for kind in GPU_KINDS]
+    calls, events = api_query(source, detail=detail), nvtx_query(source, detail=detail)
+    rows = dict(zip(GPU_KINDS, (_row_count(source, query) for query in queries), strict=True))
+    gpu = GpuPart(rows if detail else None)
+    api = ApiPart(_row_count(source, calls) if detail else None)
 
-    def rows(query: Query) -> int:
-        return source.row_count(query.table, exact=False)[0]
+    def nvtx_part(kept: frozenset[int] | None = None) -> NvtxPart:
+        size = _row_count(source, events) if detail else None
+        return NvtxPart(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, size)
 
-    def ranges(query: Query, kept: frozenset[int] | None) -> NvtxCollector:
-        size = rows(query) if detail else None
-        return NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, size)
-
-    def last_ns(nvtx: NvtxCollector) -> int:
-        return max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns)
-
-    gpu = GpuCollector({kind: rows(query) for kind, query in queries.items() if query} if detail else None)
-    gpu_lock = threading.Lock()
-    for kind, query in enumerate(queries.values()):
-        if query is not None:
-            tasks.append(_Task(query, lambda batch, kind=kind: gpu.add(kind, batch), gpu_lock))  # type: ignore[misc]
-    api = nvtx = None
-    query = api_query(source, detail=detail)
-    if query is not None:
-        api = ApiCollector(rows(query) if detail else None)
-        tasks.append(_Task(query, api.add, threading.Lock()))
-    query = nvtx_query(source, detail=detail)
-    if query is not None:
-        nvtx = NvtxCollector(
-            lambda ids: source.strings(STRINGS, ids), options, session_ns, detail=rows(query) if detail else None
-        )
-        tasks.append(_Task(query, nvtx.add, threading.Lock()))
+    nvtx = nvtx_part()
+    tasks = [*_gpu_tasks(gpu, enumerate(queries))]
+    tasks += [_Task(calls, api.add, threading.Lock())] if calls else []
+    tasks += [_Task(events, nvtx.add, threading.Lock())] if events else []
     _run(source, tasks, threads, progress)
     name_count = None
-    if query is not None and nvtx is not None and nvtx.ranking is not None:
-        name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names, last_ns(nvtx))
-        nvtx = NvtxCollector(
-            lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, rows(query) if detail else None
-        )
-        _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
-    if nvtx is not None and nvtx.opened:
-        with values_in_range(source, f"the events of table {query.table if query else ''}"):
-            nvtx.close_open(last_ns(nvtx))
-    return Scanned(gpu, api, nvtx, name_count)
+    if events is not None and nvtx.ranking is not None:
+        last_ns = max(gpu.last_ns, api.last_ns, nvtx.last_ns)
+        name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names, last_ns)
+        nvtx = nvtx_part(kept)
+        _run(source, [_Task(events, nvtx.add, threading.Lock())], threads, progress)
+    with values_in_range(source, f"the events of table {events.table if events else ''}"):
+        scanned, activity, kept_rows = _finished(gpu, api, nvtx)
+    return replace(scanned, name_count=name_count), activity, kept_rows
 
 
-def scan_kernels(source: Source, *, threads: int) -> GpuCollector:
-    """Read the kernels alone, every one."""
+def scan_kernels(source: Source, *, threads: int) -> KernelTotals:
+    """Read the kernels alone."""
+    kernels = KernelPart()
     query = gpu_query(source, "kernel", detail=True)
-    gpu = GpuCollector({"kernel": source.row_count(query.table, exact=False)[0] if query else 0})
     if query is not None:
-        kind = GPU_KINDS.index("kernel")
-        _run(source, [_Task(query, lambda batch: gpu.add(kind, batch), threading.Lock())], threads, None)
-    return gpu
+        _run(source, [_Task(query, kernels.add, threading.Lock())], threads, None)
+    return kernels.finish()
+
+
+def _row_count(source: Source, query: Query | None) -> int:
+    return 0 if query is None else source.row_count(query.table, exact=False)[0]
+
+
+def _gpu_tasks(gpu: GpuPart, queries: Iterable[tuple[int, Query | None]]) -> Iterator[_Task]:
+    lock = threading.Lock()
+    for kind, query in queries:
+        if query is not None:
+            yield _Task(query, partial(gpu.add, kind), lock)
+
+
+def _finished(gpu: GpuPart, api: ApiPart, nvtx: NvtxPart) -> tuple[Scanned, Activity, EventRows | None]:
+    """Finish the parts; the two halves take about as long."""
+    last_ns = max(gpu.last_ns, api.last_ns, nvtx.last_ns)
+    (of_nvtx, ranges_in_time, ranges), ((of_gpu, work_in_time, operations), (of_api, calls)) = both(
+        lambda: nvtx.finish(last_ns, api.threads), lambda: (gpu.finish(), api.finish())
+    )
+    rows = None
+    if operations is not None and calls is not None and ranges is not None:
+        rows = EventRows(operations, calls, ranges)
+    return Scanned(of_gpu, of_api, of_nvtx, None), Activity(work_in_time, ranges_in_time), rows
 
 
 @contextmanager

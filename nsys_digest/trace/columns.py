@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from nsys_digest.algorithms.intervals import Int64s
+
 Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Ids in 2, 4 or 8 bytes each."""
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -51,9 +53,22 @@ class Columns:
             high = min(low + _SLICE, self._count)
             yield [array[low:high] for array in self._arrays]
 
-    def arrays(self) -> list[Any]:
-        """Return each column whole, shape (n,), as views."""
-        return [array[: self._count] for array in self._arrays]
+    def column(self, index: int) -> Any:
+        """Return a column whole, shape (n,)."""
+        return self._arrays[index][: self._count]
+
+    def finish(self, order: Int64s | None = None) -> list[Any]:
+        """End the filling and return each column whole, in that order where one is given.
+
+        Each column is let go as soon as it is in order, so that no two are held twice.
+        """
+        whole = [array[: self._count] for array in self._arrays]
+        self._arrays, self._count = [], 0
+        if order is not None:
+            for index, array in enumerate(whole):
+                whole[index] = array[order]
+                del array  # else the loop holds it while the next is put in order
+        return whole
 
 
 def small_ids(values: Ints, limit: int) -> Ints:

@@ -115,7 +115,7 @@ class ApiPart:
             self._calls.merge(other._calls, group)
 
     def finish(self) -> tuple[ApiTotals, CallRows | None]:
-        """Return the totals, and the calls where they are kept."""
+        """End the part: return the totals, and the calls where they are kept."""
         process, name = self._processes.values, self._names.values
         totals = ApiTotals(
             groups=tuple((process[one], name[other]) for one, other in self._groups.pairs),
@@ -158,15 +158,14 @@ class _CallPart:
             self._rows.add(start_ns, end_ns, group[group_there], thread[thread_there], correlation)
 
     def finish(self) -> CallRows:
-        start_ns, end_ns, group, thread, correlation = self._rows.arrays()
-        order = _by_thread(start_ns, thread)
+        order = _by_thread(self._rows.column(0), self._rows.column(3))
         failed = _places_of(self._failed, order)
-        thread = thread[order]
+        start_ns, end_ns, group, thread, correlation = self._rows.finish(order)
         return CallRows(
-            start_ns=start_ns[order],
-            end_ns=end_ns[order],
-            group=group[order],
-            correlation=correlation[order],
+            start_ns=start_ns,
+            end_ns=end_ns,
+            group=group,
+            correlation=correlation,
             edges=np.searchsorted(thread, np.arange(len(self.threads) + 1)),
             threads=tuple(self.threads.values),
             failed=failed,

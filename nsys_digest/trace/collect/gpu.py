@@ -126,7 +126,7 @@ class GpuPart:
             self._operations.merge(other._operations, group, [kind for kind, _ in other._groups.pairs])
 
     def finish(self) -> tuple[GpuTotals, Iterator[GroupedIntervals], OperationRows | None]:
-        """Return the totals, all activity by group in windows of time, and the operations where they are kept."""
+        """End the part: return the totals, all activity by group in windows of time, and the operations if kept."""
         operations = None if self._operations is None else self._operations.finish()
         if operations is None:
             windows = self._unions.windows()

@@ -221,7 +221,7 @@ class NvtxPart:
     def finish(
         self, last_ns: int, call_threads: Sequence[int] = ()
     ) -> tuple[NvtxTotals, Iterator[GroupedIntervals], Ranges | None]:
-        """Return the totals, all ranges by group in windows of time, and the ranges where they are kept.
+        """End the part: return the totals, all ranges by group in windows of time, and the ranges where they are kept.
 
         What is still open ends at ``last_ns``. Threads are numbered as those of the calls, ``call_threads``, then on.
         """
@@ -259,10 +259,8 @@ class NvtxPart:
         return totals, unions, 0 if self._session_ns is None else int(np.count_nonzero(end_ns == self._session_ns))
 
     def _marks(self, thread_of_code: Int64s) -> Marks:
-        columns = [np.concatenate(column) for column in zip(*self._dispatch, strict=True)] or [
-            np.zeros(0, np.int64)
-        ] * 3
-        start_ns, name, code = columns
+        none = np.zeros(0, np.int64)
+        start_ns, name, code = (np.concatenate(column) for column in zip((none,) * 3, *self._dispatch, strict=True))
         thread = thread_of_code[code] if code.size else code
         return Marks(start_ns, name, thread, tuple(self._names.texts))
 

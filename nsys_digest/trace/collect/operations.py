@@ -82,12 +82,8 @@ class OperationPart:
         self._note_moved(other._moved_bytes)
 
     def finish(self) -> OperationRows:
-        """Put the operations in order of start."""
-        start_ns, end_ns, group, correlation, label = self._rows.arrays()
-        if not np.all(start_ns[1:] >= start_ns[:-1]):
-            order = np.argsort(start_ns, kind="stable")
-            start_ns, end_ns, group = start_ns[order], end_ns[order], group[order]
-            correlation, label = correlation[order], label[order]
+        """End the part, and put the operations in order of start."""
+        start_ns, end_ns, group, correlation, label = self._rows.finish(_order(self._rows.column(0)))
         short, full = self._short_names.values, self._full_names.values
         return OperationRows(
             start_ns=start_ns,
@@ -97,7 +93,7 @@ class OperationPart:
             label=label,
             kernel_labels=tuple((short[brief], full[long]) for brief, long in self._kernel_labels.pairs),
             copy_labels=tuple(map(_copy_label, self._copy_labels.values)),
-            copies=Copies(*self._copies.arrays()),
+            copies=Copies(*self._copies.finish()),
             set_bytes=self._set_bytes,
         )
 
@@ -118,6 +114,10 @@ class OperationPart:
         for name in ("copy_kind", "source_kind", "destination_kind"):
             key = (key << _COPY_BITS) | np.clip(batch.ints(name) + 1, 0, _COPY_MASK)
         return self._copy_labels.encode(key)
+
+
+def _order(start_ns: Int64s) -> Int64s | None:
+    return None if np.all(start_ns[1:] >= start_ns[:-1]) else np.argsort(start_ns, kind="stable")
 
 
 _DAMAGED_SIZE = "move a negative number of bytes, or 8 EiB together, so that a size is damaged"

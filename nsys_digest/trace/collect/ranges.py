@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
-from nsys_digest.trace.columns import Columns
+from nsys_digest.trace.columns import Columns, smallest_type
 from nsys_digest.trace.events import Ranges
 from nsys_digest.trace.nsys.tables import OPEN
 
@@ -39,22 +39,31 @@ class RangePart:
             self._rows.add(start_ns, end_ns, group[group_there], thread[thread_there], *flags)
 
     def finish(self, last_ns: int, thread_of_code: Int64s, threads: Sequence[int]) -> Ranges:
-        """Put the ranges in order; open ones end at ``last_ns``.
+        """End the part, and put the ranges in order; open ones end at ``last_ns``.
 
         ``threads`` are the globalTids of all threads, ``thread_of_code`` the index into them of each code.
         """
-        start_ns, end_ns, group, code, is_push_pop, ends_on_thread = self._rows.arrays()
-        was_open = end_ns == OPEN
-        end_ns = np.maximum(np.where(was_open, last_ns, end_ns), start_ns)
-        thread = thread_of_code[code] if code.size else code
-        order = np.lexsort((-end_ns, start_ns, thread))
+        start_ns, end_ns, code = (self._rows.column(index) for index in (0, 1, 3))
+        thread = thread_of_code.astype(smallest_type(len(threads)))[code] if code.size else code
+        order = np.lexsort((-_closed(start_ns, end_ns, last_ns), start_ns, thread))
+        edges = np.searchsorted(thread[order], np.arange(len(threads) + 1))
+        del start_ns, end_ns, code, thread
+        start_ns, end_ns, group, _, is_push_pop, ends_on_thread = self._rows.finish(order)
         return Ranges(
-            start_ns=start_ns[order],
-            end_ns=end_ns[order],
-            group=group[order],
-            is_push_pop=is_push_pop[order].astype(bool),
-            ends_on_thread=ends_on_thread[order].astype(bool),
-            was_open=was_open[order],
-            edges=np.searchsorted(thread[order], np.arange(len(threads) + 1)),
+            start_ns=start_ns,
+            end_ns=_closed(start_ns, end_ns, last_ns),
+            group=group,
+            is_push_pop=is_push_pop.astype(bool),
+            ends_on_thread=ends_on_thread.astype(bool),
+            was_open=end_ns == OPEN,
+            edges=edges,
             threads=tuple(threads),
         )
+
+
+def _closed(start_ns: Int64s, end_ns: Int64s, last_ns: int) -> Int64s:
+    """Return the ends, of open ranges the last time stamp; none is before its start."""
+    closed_ns = np.maximum(end_ns, start_ns)
+    was_open = end_ns == OPEN
+    closed_ns[was_open] = np.maximum(start_ns[was_open], last_ns)
+    return closed_ns

@@ -13,7 +13,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nsys_digest.api import check, classify, diff, inspect, json_schema, load, load_side, summarize
+    from nsys_digest.api import OneRun, Runs, check, classify, diff, inspect, json_schema, load, load_side, summarize
+    from nsys_digest.compare.diff import Diff
+    from nsys_digest.compare.runs import Run, RunSet
     from nsys_digest.errors import (
         BaselineMissing,
         CapturesMismatch,
@@ -37,17 +39,37 @@ if TYPE_CHECKING:
         UsageInvalid,
         ValueUnreadable,
     )
+    from nsys_digest.gate.policy import Policy
     from nsys_digest.gate.verdict import CheckResult
+    from nsys_digest.model.category_use import CategoryUse
     from nsys_digest.model.digest import Digest
+    from nsys_digest.model.figures import figures
+    from nsys_digest.model.inspection import Inspection
+    from nsys_digest.options import SummarizeKeywords, SummarizeOptions
+    from nsys_digest.trace.scan import Progress
+    from nsys_digest.trace.source import Reader
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "CheckResult": "gate.verdict",
+    "CategoryUse": "model.category_use",
+    "Diff": "compare.diff",
+    "Inspection": "model.inspection",
+    "OneRun": "api",
+    "Policy": "gate.policy",
+    "Progress": "trace.scan",
+    "Reader": "trace.source",
+    "Run": "compare.runs",
+    "Runs": "api",
+    "RunSet": "compare.runs",
+    "SummarizeKeywords": "options",
+    "SummarizeOptions": "options",
     "Digest": "model.digest",
     "check": "api",
     "classify": "api",
     "diff": "api",
+    "figures": "model.figures",
     "inspect": "api",
     "json_schema": "api",
     "load": "api",
@@ -85,22 +107,34 @@ __all__ = [
     "BaselineMissing",
     "CapturesMismatch",
     "CategoriesInvalid",
+    "CategoryUse",
     "CheckFailed",
     "CheckResult",
     "CommandNotFound",
+    "Diff",
     "Digest",
     "DigestError",
     "DigestInvalid",
     "FigureMissing",
+    "Inspection",
     "MissingData",
     "NotATrace",
     "NsysMissing",
+    "OneRun",
     "OutOfResources",
     "OutputFailed",
+    "Policy",
     "PolicyInvalid",
+    "Progress",
+    "Reader",
     "RecordFailed",
     "RecordTimedOut",
+    "Run",
+    "RunSet",
+    "Runs",
     "StoreUnreadable",
+    "SummarizeKeywords",
+    "SummarizeOptions",
     "TraceInUse",
     "TraceUnreadable",
     "UsageInvalid",
@@ -109,6 +143,7 @@ __all__ = [
     "check",
     "classify",
     "diff",
+    "figures",
     "inspect",
     "json_schema",
     "load",

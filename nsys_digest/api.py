@@ -5,7 +5,6 @@ What a run is (a path, a digest, or a name of a store) is told in one place, for
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,15 +14,14 @@ from typing import Any, TypeAlias, Unpack
 from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
 from nsys_digest.compare.runs import Run, RunSet
-from nsys_digest.errors import UsageInvalid
 from nsys_digest.gate.baselines import Store
 from nsys_digest.gate.checks import check_sides
+from nsys_digest.gate.documents import document_schema
 from nsys_digest.gate.policy import Policy, load_policy
 from nsys_digest.gate.verdict import CheckResult
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
-from nsys_digest.model.json_schema import DOCUMENTS, schema_text
 from nsys_digest.model.kernel_categories import load_kernel_categories
 from nsys_digest.model.stored import is_stored, read_stored
 from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
@@ -256,7 +254,4 @@ def json_schema(of: str = "digest") -> dict[str, Any]:
         UsageInvalid: there is no such document.
 
     """
-    if of not in DOCUMENTS:
-        raise UsageInvalid(f"there is no document {of!r}; choose from {', '.join(DOCUMENTS)}")
-    schema: dict[str, Any] = json.loads(schema_text(of))
-    return schema
+    return document_schema(of)

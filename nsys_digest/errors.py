@@ -43,7 +43,8 @@ class DigestError(Exception):
 
     def about(self, file: str | os.PathLike[str]) -> Self:
         """Return this error with the file in front of its message, where that does not name the file yet."""
-        return self if os.fspath(file) in str(self) else type(self)(f"{os.fspath(file)}: {self}")
+        name = os.fspath(file).translate(_LINE_ENDS)
+        return self if name in str(self) else type(self)(f"{name}: {self}")
 
 
 class TraceUnreadable(DigestError):

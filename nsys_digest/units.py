@@ -57,8 +57,11 @@ def instant(ns: int) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """Write how many things there are: ``1 launch``, ``1,200 launches``."""
-    return f"{number:,} {thing if number == 1 else thing + 'es' if thing.endswith('ch') else thing + 's'}"
+    """Write how many things there are: ``1 launch``, ``1,200 launches``, ``2 copies``."""
+    if number == 1:
+        return f"{number:,} {thing}"
+    many = thing[:-1] + "ies" if thing.endswith("py") else thing + ("es" if thing.endswith("ch") else "s")
+    return f"{number:,} {many}"
 
 
 def percent(part: float | None, whole: float | None = 1) -> str:

@@ -107,6 +107,7 @@ def strings_of(path: Path) -> list[str]:
     return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
+@pytest.mark.slow
 def test_only_trace_nsys_knows_names_of_nsys() -> None:
     for path in MODULES:
         if path.is_relative_to(PACKAGE / "trace" / "nsys"):

@@ -10,6 +10,7 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import Digest, UsageInvalid, inspect, summarize
+from nsys_digest.model.base_types import Traced
 from support import call
 
 NOT_STARTED = "CUDA profiling might have not been started correctly."
@@ -83,7 +84,7 @@ def test_what_was_traced_and_the_advice(
 
 def test_rows_show_what_was_traced(tmp_path: Path) -> None:
     found = digest(TraceBuilder().kernel(0, 5).range("r", 0, 1), tmp_path)
-    assert found.capture.traced.to_dict() == {"cuda": True, "nvtx": True}
+    assert found.capture.traced == Traced(cuda=True, nvtx=True)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ import pytest
 
 import nsys_digest
 from digests import TRACES, document, one, placed, spans, stored
+from nsys_digest import json_schema
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import CapturesMismatch, MissingData, UsageInvalid
 from nsys_digest.gate.checks import check_sides
 from nsys_digest.gate.policy import parse_policy
 from nsys_digest.gate.verdict import CheckResult, Outcome
-from nsys_digest.model.json_schema import schema_text
 from nsys_digest.model.paths import path_text
 from nsys_digest.render import markdown, text
 from nsys_digest.report.check import check_report
@@ -33,7 +33,7 @@ def span_rule(text: str) -> str:
 
 def check(head: RunSet, base: RunSet | None, policy: str, **options: Any) -> CheckResult:
     result = check_sides(head, base, parse_policy(policy, "p.toml"), **options)
-    jsonschema.validate(json.loads(result.to_json()), json.loads(schema_text("check")))
+    jsonschema.validate(json.loads(result.to_json()), json_schema("check"))
     return result
 
 

@@ -15,10 +15,10 @@ import jsonschema
 import pytest
 
 from digests import TRACES
+from nsys_digest import json_schema
 from nsys_digest.errors import CapturesMismatch
 from nsys_digest.gate.no_result import NoResult, no_result
 from nsys_digest.gate.policy import load_policy
-from nsys_digest.model.json_schema import schema_text
 from nsys_digest.render import github, junit, markdown, sarif, text
 from nsys_digest.report.no_result import no_result_report
 from support import ROOT, call, command, environment, the_line
@@ -50,6 +50,7 @@ def test_a_failed_check_says_so_without_a_reader(tmp_path: Path) -> None:
     assert int(ET.parse(tmp_path / "junit.xml").getroot()[0].attrib["failures"]) > 0
 
 
+@pytest.mark.slow
 def test_what_has_no_answer_and_what_passed_without_a_reader(tmp_path: Path) -> None:
     policy = tmp_path / "p.toml"
     policy.write_text('[[require]]\nnvtx = "no such range"\n', encoding="utf-8")
@@ -106,7 +107,7 @@ def test_every_output_says_why_nothing_was_checked(
     message = line.removeprefix("nsys-digest: ").removesuffix(f" [{code}]")
     assert annotated.startswith(f"::error title=nsys-digest%3A {code}::")
     whole = json.loads(files["json"].read_text())
-    jsonschema.validate(whole, json.loads(schema_text("check")))
+    jsonschema.validate(whole, json_schema("check"))
     assert (whole["verdict"], whole["passed"], whole["outcomes"]) == ("missing", False, [])
     assert whole["error"] == {"code": code, "message": message}
     assert (whole["head"], whole["base"]) == ([str(words[0])], [str(words[2])])

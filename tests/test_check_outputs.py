@@ -61,7 +61,7 @@ RESULT = failed()
 
 
 def test_the_example_has_every_kind_of_verdict() -> None:
-    counts = RESULT.counts()
+    counts = RESULT.outcome_counts
     assert counts["fail"] == len(HOSTILE) + 1
     assert counts["missing"] == len(HOSTILE)
     assert counts["pass"] > 10
@@ -93,10 +93,10 @@ def test_junit_has_the_form_of_its_schema() -> None:
             assert not list(child)
     for tag, verdict in (("failure", "fail"), ("error", "missing"), ("skipped", "skipped")):
         found = len(list(suite.iter(tag)))
-        assert found == RESULT.counts()[verdict]  # type: ignore[index]
+        assert found == RESULT.outcome_counts[verdict]  # type: ignore[index]
     assert int(suite.attrib["tests"]) == len(list(suite.iter("testcase"))) == len(RESULT.outcomes)
-    assert int(suite.attrib["failures"]) == RESULT.counts()["fail"]
-    assert int(suite.attrib["errors"]) == RESULT.counts()["missing"]
+    assert int(suite.attrib["failures"]) == RESULT.outcome_counts["fail"]
+    assert int(suite.attrib["errors"]) == RESULT.outcome_counts["missing"]
     names = [(case.attrib["classname"], case.attrib["name"]) for case in suite.iter("testcase")]
     assert len(set(names)) == len(names)
 
@@ -116,7 +116,7 @@ def test_sarif_has_what_the_standard_asks_for() -> None:
     driver = run["tool"]["driver"]
     assert driver["name"] == "nsys-digest"
     ids = [rule["id"] for rule in driver["rules"]]
-    assert len(run["results"]) == RESULT.counts()["fail"] + RESULT.counts()["missing"]
+    assert len(run["results"]) == RESULT.outcome_counts["fail"] + RESULT.outcome_counts["missing"]
     for result in run["results"]:
         assert ids[result["ruleIndex"]] == result["ruleId"]
         assert result["level"] in {"error", "warning"}

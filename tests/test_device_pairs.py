@@ -85,7 +85,7 @@ def test_a_check_and_a_comparison_say_the_same(base: Sequence[int], head: Sequen
     result = check(after, before, parse_policy(rules, "p.toml"))
     assert [outcome.verdict for outcome in result.outcomes] == ["pass"] * 4, [one.reason for one in result.outcomes]
     found = diff(RunSet((Run("b", before),)), RunSet((Run("h", after),)))
-    assert [account.account.change_ns for account in found.devices] == [0, 0]
+    assert [device.breakdown.change_ns for device in found.devices] == [0, 0]
     assert [(one.base_device, one.head_device) for one in found.devices] == list(zip(base, head, strict=True))
     idle = found.tables["idle"]
     assert idle is not None

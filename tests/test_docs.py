@@ -24,18 +24,19 @@ from nsys_digest.cli.output import Format
 from nsys_digest.cli.summarize import ReaderChoice
 from nsys_digest.errors import ERRORS as CORE_ERRORS
 from nsys_digest.model.cuda_calls import CallClass, call_class
-from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.section_types import CAUSES, SECTIONS
 from nsys_digest.model.warning_codes import CODES
-from nsys_digest.sections.idle import CAUSES
 from nsys_digest.workloads.errors import ERRORS as WORKLOAD_ERRORS
 from support import ROOT, call
+from write_docs import PAGES as WRITTEN
+from write_docs import written
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "fixtures" / "README.md", *DOCS]
 ERRORS = (*CORE_ERRORS, *WORKLOAD_ERRORS)
 STATUSES = {0, 1, 2, 3, 4, 5, 6, 127, 130, 143}
 OMITTED = "…"
-SHAPES = ("tails", "cause", "launch_cost", "step")
+SHAPES = ("durations", "cause", "launch_cost", "step")
 """Parts of the document that occur in several places, and that docs/json.md tells once."""
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -231,6 +232,8 @@ def properties(schema: dict[str, Any], root: dict[str, Any], path: str = "") -> 
         here = f"{path}.{name}" if path else name
         yield here, type_of(child, root)
         yield from properties(child, root, here)
+    for choice in schema.get("anyOf", ()):
+        yield from properties(choice, root, path)
     for key, behind in (("items", "[]"), ("additionalProperties", ".NAME")):
         child = schema.get(key)
         if isinstance(child, dict):
@@ -247,6 +250,12 @@ def test_every_key_of_the_document_is_told_with_its_type() -> None:
     for shape in SHAPES:
         expected |= dict(properties(schema["$defs"][shape], schema, shape))
     assert told == expected
+
+
+def test_the_tables_of_keys_are_those_that_are_declared() -> None:
+    """``python -m tests.write_docs`` writes them."""
+    for page in WRITTEN:
+        assert text_of(page) == written(text_of(page)), page
 
 
 def test_the_versions_are_told() -> None:
@@ -275,7 +284,7 @@ def test_every_key_of_the_document_of_check_is_told() -> None:
     outcome = schema["$defs"]["outcome"]["properties"]
     assert sorted(told) == sorted([*schema["properties"], *(f"outcomes[].{key}" for key in outcome)])
     noise = next(cells[1] for cells in rows if cells[0] == "`noise`")
-    assert SPAN.findall(noise) == list(schema["properties"]["noise"]["properties"])
+    assert SPAN.findall(noise) == list(schema["$defs"]["noise_report"]["properties"])
 
 
 def test_every_section_is_told() -> None:

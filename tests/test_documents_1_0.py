@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import jsonschema
 import pytest
 
-from nsys_digest import Digest
+from nsys_digest import CheckResult, Digest, DigestInvalid, json_schema
 from nsys_digest.units import to_ns
 from support import ROOT
 
@@ -54,3 +55,32 @@ def test_the_frozen_digests_have_what_was_renamed() -> None:
     assert any(device["by_kind"] and device["overlapped_s"] for device in document["communication"])
     assert document["memory"]["copies"]
     assert document["steps"]["slowest"]
+
+
+def test_a_warning_of_a_former_code_is_read_with_the_present_one() -> None:
+    document = frozen("digest")[0]
+    document["warnings"] = [{"code": "unattributed-kernels", "message": "m"}, {"code": "open-ranges", "message": "n"}]
+    read = Digest.from_json(json.dumps(document))
+    assert [(warn.code, warn.message) for warn in read.warnings] == [("unattributed-work", "m"), ("open-ranges", "n")]
+
+
+def test_a_check_of_former_names_is_read() -> None:
+    document = json.loads((FROZEN / "check.json").read_text(encoding="utf-8"))
+    read = CheckResult.from_dict(document)
+    assert [(one.figure, one.verdict, one.base_runs) for one in read.outcomes] == [
+        (one["figure"], one["verdict"], tuple(one["base_runs"])) for one in document["outcomes"]
+    ]
+    assert [one.code for one in read.allowed_mismatches] == ["graph-mode"]
+    now = read.to_dict()
+    jsonschema.validate(now, json_schema("check"))
+    assert now["noise"] == document["noise"]
+    with pytest.raises(DigestInvalid, match="verdict is missing"):
+        CheckResult.from_dict({key: value for key, value in document.items() if key != "verdict"})
+
+
+def test_a_comparison_is_valid_but_for_the_names_of_its_keys() -> None:
+    document = json.loads((FROZEN / "diff.json").read_text(encoding="utf-8"))
+    document["mismatches"] = document.pop("unlike")
+    for part in ("api", "kernel", "nvtx", "dispatch"):
+        document["tables"][f"{part}_durations"] = document["tables"].pop(f"{part}_tails")
+    jsonschema.validate(document, json_schema("diff"))

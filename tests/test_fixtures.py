@@ -85,6 +85,7 @@ def stats(trace: Path, report: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("trace", COUNTED, ids=named)
+@pytest.mark.slow
 def test_api_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]) -> None:
     """`cuda_api_sum` prints names without their ABI version, and adds backtrace rows, which these traces lack."""
     theirs = Counter[tuple[str, str]]()

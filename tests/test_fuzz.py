@@ -12,6 +12,7 @@ from support import ROOT
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.slow
 def test_first_cases(target: str) -> None:
     command = [sys.executable, "-m", "tests.fuzz", target, "--seconds", "60", "--cases", "12"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)

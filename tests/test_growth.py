@@ -110,6 +110,7 @@ def calls_in(work: Callable[[], Any]) -> int:
     [(threads, 90), (domains, 60), (names, 50), (open_ranges, 2), (open_ranges_of_many_names, 60), (modes, 90)],
     ids=lambda value: getattr(value, "__name__", ""),
 )
+@pytest.mark.slow
 def test_one_more_costs_a_few_calls(draw: Draw, most: int, tmp_path: Path) -> None:
     counts = []
     for size in (1_500, 3_000):

@@ -150,6 +150,7 @@ def harm(output: str, *, commands: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)
+@pytest.mark.slow
 def test_text(words: str) -> None:
     for literal, width in zip(LITERALS, (20, 41, 60, 80, 120), strict=True):
         for report in reports(words, literal):
@@ -158,6 +159,7 @@ def test_text(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)
+@pytest.mark.slow
 def test_markdown(words: str) -> None:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     for report in reports(words, 0):

@@ -63,6 +63,14 @@ def test_path_with_line_ends_in_the_message_of_an_error(tmp_path: Path) -> None:
     assert str(caught.value) == rf"{tmp_path}/a\nb\u2028.sqlite: no such file; check the path"
 
 
+def test_path_with_line_ends_is_named_once(tmp_path: Path) -> None:
+    path = tmp_path / "a\nb.sqlite"
+    execute(path, "CREATE TABLE places (a)")
+    with pytest.raises(NotATrace) as caught:
+        summarize(path)
+    assert str(caught.value).count(rf"{tmp_path}/a\nb.sqlite") == 1
+
+
 @pytest.mark.parametrize("column", ["name", "sql", "type", "tbl_name"])
 def test_schema_that_is_stored_as_blobs(trace: Path, column: str) -> None:
     expected = digest_json(trace, folder=trace.parent)
@@ -125,6 +133,23 @@ def test_row_ids_at_both_ends(trace: Path) -> None:
         f"UPDATE {KERNEL} SET rowid = 9223372036854775807 WHERE rowid = 2",
     )
     assert digest_json(trace, folder=trace.parent, options=("--threads", "2")) == expected
+
+
+@pytest.mark.parametrize("table", [KERNEL, RUNTIME, NVTX])
+def test_row_ids_that_go_down(table: str, trace: Path) -> None:
+    """The first row of the only page gets id 100: from there to the last is no way up, yet every row is there."""
+    expected = digest_json(trace, folder=trace.parent)
+    root, size = page_of(trace, table)
+    data = bytearray(trace.read_bytes())
+    page = size * (root - 1)
+    assert data[page] == 13
+    cell = page + int.from_bytes(data[page + 8 : page + 10], "big")
+    at = cell + 1 + (data[cell] >> 7)  # behind the length, of one or two bytes
+    assert data[at] == 1
+    data[at] = 100
+    trace.write_bytes(data)
+    assert digest_json(trace, folder=trace.parent, options=("--threads", "2")) == expected
+    assert call("inspect", trace).status == 0
 
 
 # Stamps and sums that do not fit
@@ -355,6 +380,7 @@ def without_end(path: Path, table: str) -> None:
 
 
 @pytest.mark.parametrize("table", [KERNEL, RUNTIME, NVTX, "PROCESSES", "DIAGNOSTIC_EVENT"])
+@pytest.mark.slow
 def test_table_without_an_end(tmp_path: Path, table: str) -> None:
     path = small_trace().diagnostic("a", severity=2).write(tmp_path / "t.sqlite")
     without_end(path, table)
@@ -479,6 +505,7 @@ sys.exit(main(sys.argv[3:]))
 
 
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.slow
 def test_no_handle_is_left(reader: str, trace: Path) -> None:
     ran = spawn(trace, "0", "summarize", "--reader", reader, trace, script=FEW_HANDLES)
     line = the_line(ran, 1, "out-of-resources")
@@ -487,6 +514,7 @@ def test_no_handle_is_left(reader: str, trace: Path) -> None:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("left", range(1, 6))
+@pytest.mark.slow
 def test_few_handles_are_left(reader: str, left: int, trace: Path) -> None:
     ran = spawn(trace, str(left), "summarize", "-q", "--threads", "8", "--reader", reader, trace, script=FEW_HANDLES)
     if ran.status:
@@ -502,6 +530,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 @pytest.mark.parametrize("megabytes", [150, 220, 300])
+@pytest.mark.slow
 def test_little_memory(megabytes: int, trace: Path) -> None:
     ran = spawn(str(megabytes), "summarize", "-q", "-f", "text", trace, script=LITTLE_MEMORY)
     if ran.status:

@@ -78,13 +78,44 @@ def test_work_that_ends_after_a_wait_for_it(name: str, stream: int, expected: in
     # launch 0 ├┤ 5         wait 10 ├───┤ 100
     # kernel       6 ├────────────────────────────┤ 100 + 1 ms + 1
     trace = TraceBuilder().api(LAUNCH, 0, 5, correlation=1).api(name, 10, 100, correlation=2)
-    trace.kernel(6, 101 + MS, correlation=1)
+    trace.kernel(6, 101 + MS, correlation=1).sync(11, 99, correlation=2, stream=7)
     trace.api(LAUNCH, 200, 205, correlation=3).kernel(210, 220, correlation=3, stream=stream)
     messages = told(trace, tmp_path)
     assert len(messages) == expected
     if messages:
         assert "1 ended after a call that waited for them had returned" in messages[0]
         assert "without them the span would be 10 ns" in messages[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "context", "stream", "expected"),
+    [
+        ("cudaStreamSynchronize_v3020", 1, 7, 1),
+        ("cudaStreamSynchronize_v3020", 1, 13, 0),  # a stream without work
+        ("cudaStreamSynchronize_v3020", 2, 7, 0),
+        ("cudaStreamSynchronize_v3020", None, None, 0),  # no row
+        ("cudaDeviceSynchronize_v3020", 1, 0xFFFFFFFF, 1),
+        ("cudaDeviceSynchronize_v3020", 2, 0xFFFFFFFF, 0),  # another device
+        ("cudaDeviceSynchronize_v3020", None, None, 1),  # newer nsys writes none
+    ],
+)
+def test_a_wait_is_of_what_its_row_says(
+    name: str, context: int | None, stream: int | None, expected: int, tmp_path: Path
+) -> None:
+    """As above, with all work in stream 7 of context 1; the row of another process with that id says nothing."""
+    trace = TraceBuilder().api(LAUNCH, 0, 5, correlation=1).api(name, 10, 100, correlation=2)
+    trace.kernel(6, 101 + MS, correlation=1).sync(11, 99, correlation=2, stream=7, process=2)
+    if context is not None and stream is not None:
+        trace.sync(11, 99, correlation=2, context=context, stream=stream)
+    assert len(told(trace, tmp_path)) == expected
+
+
+def test_a_wait_of_which_two_rows_tell_is_none(tmp_path: Path) -> None:
+    """Correlation ids that start anew: which of the rows is that of the call is not looked at."""
+    trace = TraceBuilder().api(LAUNCH, 0, 5, correlation=1)
+    trace.api("cudaStreamSynchronize_v3020", 10, 100, correlation=2).kernel(6, 101 + MS, correlation=1)
+    trace.sync(11, 99, correlation=2, stream=7).sync(511, 599, correlation=2, stream=7)
+    assert told(trace, tmp_path) == []
 
 
 @pytest.mark.parametrize("spoilt", ["failed", "later launch", "two contexts", "within the bound"])

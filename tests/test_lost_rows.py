@@ -82,6 +82,15 @@ def test_more_than_can_have_waited_at_the_end(count: int, having: int, tmp_path:
     ]
 
 
+@pytest.mark.parametrize(("at", "told"), [(6000, 0), (1000, 1)])
+def test_threads_that_launch_only_at_the_end(at: int, told: int, tmp_path: Path) -> None:
+    """Four threads launch once each: behind the last launch with work, at 5,900, they may wait; at 1,000 not."""
+    trace = launches(60, range(60))
+    for thread in range(2, 6):
+        trace.api(LAUNCH, at, at + 10, thread=thread, correlation=100 + thread)
+    assert len(lost(trace, tmp_path)) == told
+
+
 @pytest.mark.parametrize(("missing", "told"), [(10, 0), (11, 1)])
 def test_a_few_that_wait_in_another_stream(missing: int, told: int, tmp_path: Path) -> None:
     """Of 1,000 launches 10 are 1 %, and no fault where later ones of the thread have rows."""
@@ -93,6 +102,13 @@ def test_a_wait_that_returned_proves_that_all_had_run(result: int, told: int, tm
     # launches   1  2  3   cudaDeviceSynchronize
     # kernels     1  2
     trace = launches(4, range(2)).api("cudaDeviceSynchronize_v3020", 500, 600, correlation=9, returnValue=result)
+    assert len(lost(trace, tmp_path)) == told
+
+
+@pytest.mark.parametrize(("context", "told"), [(1, 1), (2, 0)])
+def test_a_wait_for_another_device_proves_nothing(context: int, told: int, tmp_path: Path) -> None:
+    trace = launches(4, range(2)).api("cudaDeviceSynchronize_v3020", 500, 600, correlation=9)
+    trace.sync(510, 590, kind=4, context=context, stream=0xFFFFFFFF, correlation=9)
     assert len(lost(trace, tmp_path)) == told
 
 
@@ -115,6 +131,28 @@ def test_what_is_captured_into_a_graph_runs_later(tmp_path: Path) -> None:
     assert without(trace, tmp_path) == 0
     trace.api(LAUNCH, 250, 260, thread=2, correlation=4)
     assert lost(trace, tmp_path) == ["1 of 2 kernel launches of process 1 has no GPU row"]
+
+
+def test_a_capture_may_end_on_another_thread(tmp_path: Path) -> None:
+    """Begun on thread 1 and ended on thread 2: what follows counts, what lies within does not."""
+    # thread 1   begin 100    launch 120                 launch 300: has work
+    # thread 2                            end 190 - 200           launch 400: lost
+    trace = TraceBuilder().api("cudaStreamBeginCapture_v10000", 100, 105, correlation=1)
+    trace.api("cudaStreamEndCapture_v10000", 190, 200, thread=2, correlation=2)
+    trace.api(LAUNCH, 120, 130, correlation=3).api(LAUNCH, 300, 310, correlation=4).kernel(320, 330, correlation=4)
+    assert without(trace, tmp_path) == 0
+    trace.api(LAUNCH, 400, 410, thread=2, correlation=5)
+    assert without(trace, tmp_path) == 1
+
+
+def test_captures_that_began_before_the_trace_and_on_another_thread(tmp_path: Path) -> None:
+    """The end of thread 2 at 50 has no begin before it; that of thread 3 at 200 is that of the begin of thread 1."""
+    trace = TraceBuilder().api("cudaStreamEndCapture_v10000", 40, 50, thread=2, correlation=1)
+    trace.api("cudaStreamBeginCapture_v10000", 100, 105, correlation=2)
+    trace.api("cudaStreamEndCapture_v10000", 190, 200, thread=3, correlation=3)
+    for at in (10, 60, 150, 250):  # captured, not, captured, not
+        trace.api(LAUNCH, at, at + 5, thread=4, correlation=at)
+    assert without(trace, tmp_path) == 2
 
 
 def test_a_capture_that_began_before_the_trace(tmp_path: Path) -> None:
@@ -153,7 +191,7 @@ def test_copies_may_leave_no_row(copies: int, having: int, told: int, tmp_path: 
         trace.api("cudaMemcpyAsync_v3020", at, at + 2, correlation=10 + index)
         if index < having:
             trace.memcpy(at + 3, at + 5, correlation=10 + index)
-    assert len(lost(trace, tmp_path)) == told
+    assert lost(trace, tmp_path) == [f"{copies - having} of {copies} copies of process 1 have no GPU row"][:told]
 
 
 def test_prefetches_are_no_copies(tmp_path: Path) -> None:

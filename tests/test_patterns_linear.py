@@ -34,7 +34,7 @@ def patterns(value, name):
                 yield from patterns(part, name)
 
 found = {}
-for rule in KernelCategories.shipped().rules:
+for rule in KernelCategories.shipped().patterns:
     found[rule.pattern] = re.compile(rule.pattern)
 for module in pkgutil.walk_packages(nsys_digest.__path__, "nsys_digest."):
     if module.name.startswith("nsys_digest.workloads") and "phases" not in module.name or "__main__" in module.name:

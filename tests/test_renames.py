@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from nsys_digest.compare.renames import renamed_calls, renamed_kernels
+from nsys_digest.compare.renames import LONGEST, renamed_calls, renamed_kernels
 
 
 def matched(vanished: dict[str, int], appeared: dict[str, int]) -> dict[str, tuple[str, str]]:
@@ -173,3 +173,10 @@ def test_kernels_of_other_types_are_other_kernels(base: str, head: str) -> None:
 def test_arguments_that_differ_beside_a_version_are_told() -> None:
     (renamed,) = renamed_kernels({"k<int>": 10}, {"k_v2<float>": 10}, lambda _: "gemm").renamed
     assert renamed.why == "same but for version, and template arguments"
+
+
+def test_names_of_absurd_length_are_not_looked_at() -> None:
+    for length, matched in ((LONGEST, 1), (LONGEST + 1, 0)):
+        names = ["a" * (length - 3) + version for version in ("_v1", "_v2")]
+        found = renamed_calls({names[0]: 1}, {names[1]: 1})
+        assert len(found.renamed) == matched

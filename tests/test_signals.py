@@ -54,12 +54,14 @@ def test_a_signal_while_modules_are_imported(trace: Path, number: int, status: i
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
 def test_a_signal_that_is_ignored_stays_ignored(trace: Path, number: int) -> None:
     ran = spawn(str(int(number)), str(int(signal.SIG_IGN)), "numpy", "summarize", "-q", trace, script=AT_IMPORT)
     assert (ran.status, ran.out, ran.err) == (0, call("summarize", "-q", trace).out, "")
 
 
 @pytest.mark.parametrize(("number", "status", "code"), SIGNALS)
+@pytest.mark.slow
 def test_a_signal_while_a_file_is_written_leaves_nothing(trace: Path, number: int, status: int, code: str) -> None:
     (trace.parent / "digest.json").write_text("old")
     with untouched(trace.parent):
@@ -70,6 +72,7 @@ def test_a_signal_while_a_file_is_written_leaves_nothing(trace: Path, number: in
 
 
 @pytest.mark.parametrize(("number", "status", "code"), SIGNALS)
+@pytest.mark.slow
 def test_a_signal_between_outputs_says_which_were_written(tmp_path: Path, number: int, status: int, code: str) -> None:
     """Of four outputs two are files, one is a device at which the signal comes, and one is behind it."""
     check = ("check", GATE / "base_1.json", "-b", GATE / "base_2.json", "-f", "text", "-o", tmp_path / "o.txt")
@@ -90,7 +93,7 @@ def test_a_shortage_names_the_trace_in_every_command(trace: Path, monkeypatch: p
         raise MemoryError
 
     for name in ("scan", "scan_kernels", "inspect_source"):
-        monkeypatch.setattr(f"nsys_digest.api.{name}", refuse)
+        monkeypatch.setattr(f"nsys_digest.sections.summary.{name}", refuse)
     for words in (("summarize",), ("categories",), ("inspect",), ("diff", GATE / "base_1.json"), ("check",)):
         with untouched(trace.parent):
             line = the_line(call(*words, trace), 1, "out-of-resources")
@@ -116,6 +119,7 @@ def literals(node: ast.expr) -> set[str]:
     return {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
 
 
+@pytest.mark.slow
 def test_every_line_on_standard_error_has_a_code_that_is_told() -> None:
     """Only ``note`` writes there, but for annotations; each call of it and of ``warn`` ends in a code."""
     told = set(re.findall(r"^(?:### |\| )`([a-z-]+)`", (ROOT / "docs" / "messages.md").read_text(), re.MULTILINE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from builder import VERSIONS, TraceBuilder
 from nsys_digest import Digest, MissingData, summarize
-from nsys_digest.model.section_types import ProcessSteps, RatioPercentiles, Step, Steps
+from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from oracle_account import expected_steps, random_account_trace
 from support import call, the_line
 from test_account import class_of
@@ -19,15 +20,20 @@ from test_report import FORMATS
 from test_sections import communicating, digest_of, lengths, three_steps
 
 
+def a_step(*values: Any) -> Step:
+    """Return a step of the values of its fields, in their order."""
+    return Step(**dict(zip((field.name for field in fields(Step)), values, strict=True)))
+
+
 def test_steps(tmp_path: Path) -> None:
     steps = digest_of(three_steps(), tmp_path, steps="step").steps
     assert steps is not None
     assert (steps.name, steps.count) == ("step", 3)
     # before the first and after the last GPU work is idle time of a step, but of no gap, so that it has no cause
-    assert steps.warmup == (Step(1, 1, 0, 100, 60, 40, 60, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 20}),)
+    assert steps.warmup == (a_step(1, 1, 0, 100, 60, 40, 60, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 20}),)
     # the gap of 90 to 120 is cut at 100: only its later part is the second step's
-    second = Step(1, 1, 100, 100, 60, 40, 60, 30, 0.6, {"queued": 8, "launch_call": 4, "sync": 15, "host": 13})
-    third = Step(1, 1, 300, 60, 30, 30, 30, 0, 0.5, {"queued": 6, "launch_call": 2, "host": 2})
+    second = a_step(1, 1, 100, 100, 60, 40, 60, 30, 0.6, {"queued": 8, "launch_call": 4, "sync": 15, "host": 13})
+    third = a_step(1, 1, 300, 60, 30, 30, 30, 0, 0.5, {"queued": 6, "launch_call": 2, "host": 2})
     assert steps.slowest == (second, third)
     # the first warms up, and is in none of these
     assert steps.wall == lengths(100, 60)
@@ -122,8 +128,8 @@ def test_each_process_warms_up_and_counts_its_own_devices(tmp_path: Path) -> Non
         (2, 2, 100, 20),
     ]
     # the gap of GPU 0 is 60 to 120, that of GPU 1 is 60 to 140; each is cut where the second step begins
-    one = Step(1, 1, 100, 50, 30, 20, 40, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 10})
-    two = Step(2, 2, 120, 50, 10, 40, 10, 0, 0.2, {"queued": 5, "launch_call": 5, "host": 10})
+    one = a_step(1, 1, 100, 50, 30, 20, 40, 0, 0.6, {"queued": 5, "launch_call": 5, "host": 10})
+    two = a_step(2, 2, 120, 50, 10, 40, 10, 0, 0.2, {"queued": 5, "launch_call": 5, "host": 10})
     assert steps.slowest == (one, two)
     assert steps.wall == lengths(50, 50)
     assert steps.busy_ratio == RatioPercentiles(0.2, 0.2)
@@ -195,6 +201,7 @@ def test_a_process_without_gpu_work_has_steps_of_which_nothing_is_known(tmp_path
     idle = steps.processes[2]
     assert (idle.process, idle.devices, idle.count, idle.wall) == (3, (), 2, lengths(40))
     assert (idle.idle, idle.launched_busy, idle.exposed_communication) == (None, None, None)
+    assert idle.idle_causes_ns is None
     assert steps.wall == lengths(50, 50, 40)
     assert steps.idle == lengths(20, 40)  # of those of which it is known
 
@@ -219,6 +226,7 @@ def test_a_document_with_one_warm_up_for_all_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.slow
 def test_random_traces(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nsys_digest.sections.steps.SLOWEST", 10_000)
     monkeypatch.setattr("nsys_digest.sections.step_work._SLICE", 2)

@@ -83,6 +83,7 @@ def test_no_measured_value_is_parted(trace: Path) -> None:
             assert values <= lines, (kind, width)
 
 
+@pytest.mark.slow
 def test_words_of_our_own_are_never_cut() -> None:
     for stem in ("serve", "rank_0", "mixed"):
         for kind in ("summarize", "inspect"):

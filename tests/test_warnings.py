@@ -55,7 +55,7 @@ DESERVED = {
     "process-without-gpu": launched().api("cuLaunchKernelEx", 0, 5, process=2, correlation=9),
     "open-ranges": launched().range("r", 1, None),
     "skipped-intervals": launched().kernel(20, 20),
-    "unattributed-kernels": launched().kernel(20, 30, correlation=99),
+    "unattributed-work": launched().kernel(20, 30, correlation=99),
     "graph-kernels-unseen": graph_launch(launched()).graph(13, 20, correlation=2),
     "dispatch-capped": many_sizes(),
     "dispatch-disagrees": (

@@ -24,6 +24,7 @@ def command(
     Draft 2020-12; of the digest, of a comparison, or of a check.
     """
     from nsys_digest.cli.output import write
-    from nsys_digest.model.json_schema import schema_text
+    from nsys_digest.gate.documents import document_schema
+    from nsys_digest.model.codec import json_text
 
-    write(schema_text(of.value), None)
+    write(json_text(document_schema(of.value)), None)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from nsys_digest.compare.capture_facts import FACTS, Fact
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
+from nsys_digest.model.catalogue import label, part, result
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_name
 from nsys_digest.model.digest import Digest
 
@@ -24,37 +24,39 @@ MISMATCH_CODES: Final[Mapping[str, str]] = {
 }
 """Every reason not to compare, and what it means in one line."""
 
+_CODE: Final = f"^({'|'.join(MISMATCH_CODES)})$"
+
 INCOMPLETE: Final = frozenset({"truncated-capture", "graph-work-missing", "gpu-rows-missing", "process-without-gpu"})
 """Warnings of a digest that say that events are missing from its trace."""
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Difference:
     """A reason not to compare; ``base`` and ``head`` are what each side has.
 
     Where repeats of one side differ among themselves, they are what its first run has and what another one has.
     """
 
-    code: str
-    message: str
-    base: str
-    head: str
+    code: str = label("the reason", pattern=_CODE)
+    message: str = label("the reason in one line for people")
+    base: str = label("what BASE has")
+    head: str = label("what HEAD has")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Unknown:
     """A fact that a digest does not tell, so that this reason could not be ruled out."""
 
-    code: str
-    message: str
+    code: str = label("the reason", pattern=_CODE)
+    message: str = label("the reason in one line for people")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Comparability:
     """What was found: the differences that were allowed, and the reasons that could not be ruled out."""
 
-    allowed: tuple[Difference, ...]
-    unknown: tuple[Unknown, ...]
+    allowed: tuple[Difference, ...] = part("reasons not to compare that were allowed")
+    unknown: tuple[Unknown, ...] = part("reasons that the digests cannot rule out")
 
 
 def mismatches(base: RunSet, head: RunSet) -> tuple[Difference, ...]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nsys_digest.compare.runs import RunSet
 from nsys_digest.model.base_types import Device
+from nsys_digest.model.catalogue import Json
 from nsys_digest.model.digest import Digest
-
-Json: TypeAlias = dict[str, Any]
 
 
 def active(digest: Digest) -> tuple[Device, ...]:

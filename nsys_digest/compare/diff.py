@@ -2,117 +2,109 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import ClassVar, Final, Literal
 
-from nsys_digest.compare.changes import pairs, tables
+from nsys_digest.compare.changes import TABLES, tables
 from nsys_digest.compare.comparability import Comparability, comparability
-from nsys_digest.compare.named import headline
 from nsys_digest.compare.runs import RunSet, typical
-from nsys_digest.compare.span_breakdown import Account, DeviceAccount, device_accounts, whole_account
-from nsys_digest.compare.tables import Json, Number, Pair, Table, key_of, value_of
+from nsys_digest.compare.span_breakdown import (
+    DeviceSpanBreakdown,
+    SpanBreakdown,
+    device_breakdowns,
+    whole_breakdown,
+)
+from nsys_digest.compare.tables import Table
+from nsys_digest.compare.whole import KEYS, Headline, headlines
 from nsys_digest.model.base_types import Warn
-from nsys_digest.model.digest import Digest
+from nsys_digest.model.catalogue import Json, computed, document, figure, label, part, result
+from nsys_digest.model.codec import encode, json_text
+from nsys_digest.model.digest import TOOL
 from nsys_digest.model.kernel_categories import KernelCategories
-from nsys_digest.units import to_seconds
 
 DIFF_SCHEMA_VERSION: Final = "1.0"
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class ComparedRun:
     """A run of a side; ``source`` is what the user called it, ``file`` the name of its trace."""
 
-    source: str
-    file: str
-    tool_version: str
-    span_ns: int | None
+    MORE_KEYS: ClassVar = True
+
+    source: str = label("path as given")
+    file: str = label("name of the trace")
+    tool_version: str = label("version of the package that made its digest")
+    span_ns: int | None = figure("s", "span of all GPU activity", label="GPU span", key="gpu_activity_span_s")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class ComparedSide:
     """The runs of a side, the position of the one whose figures stand for it, and the warnings of that one."""
 
-    runs: tuple[ComparedRun, ...]
-    typical: int
-    warnings: tuple[Warn, ...]
+    MORE_KEYS: ClassVar = True
+
+    typical: int = label("position of the run whose figures stand for the side", key="typical_run", least=0)
+    runs: tuple[ComparedRun, ...] = part("the runs of the side, as given")
+    warnings: tuple[Warn, ...] = part("warnings of the typical run")
 
     @property
     def name(self) -> str:
         """The name of the run that stands for the side, without its folder."""
         return PurePath(self.runs[self.typical].source).name
 
-    def to_dict(self) -> Json:
-        """Return the side, times in seconds."""
-        runs = [
-            {
-                "source": run.source,
-                "file": run.file,
-                "tool_version": run.tool_version,
-                "gpu_activity_span_s": to_seconds(run.span_ns),
-            }
-            for run in self.runs
-        ]
-        warnings = [{"code": warn.code, "message": warn.message} for warn in self.warnings]
-        return {"typical_run": self.typical, "runs": runs, "warnings": warnings}
 
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """A figure of whole digests: of the runs that stand for their sides, and of every run."""
-
-    pair: Pair
-    base_runs: tuple[Number | None, ...]
-    head_runs: tuple[Number | None, ...]
-
-    def to_dict(self, name: str) -> Json:
-        """Return the figure of that name."""
-        return self.pair.to_dict(name) | {
-            "base_runs": [value_of(name, value) for value in self.base_runs],
-            "head_runs": [value_of(name, value) for value in self.head_runs],
-        }
-
-
-@dataclass(frozen=True, slots=True)
+@document
 class Diff:
     """What differs between two sides. Figures are those of one typical run of each side; see docs/diff.md."""
 
-    base: ComparedSide
-    head: ComparedSide
-    comparability: Comparability
-    headline: Mapping[str, Headline]
-    span: Account | None
-    devices: tuple[DeviceAccount, ...]
-    tables: Mapping[str, Table | None]
-    tool_version: str
+    MORE_KEYS: ClassVar = True
+    WITHIN: ClassVar = {"tool": "what wrote the document"}
+    TITLE: ClassVar = "nsys-digest comparison, version 1"
+    ABOUT: ClassVar = (
+        "What moved from BASE to HEAD, as nsys-digest diff writes it. Names ending in _s are seconds. null means not "
+        "known, never zero; change is head minus base, ratio head over base. Keys may be added within version 1; none "
+        "changes its meaning."
+    )
+
+    schema_version: str = label(
+        "version of this document, `major.minor`", pattern=r"^1\.[0-9]+$", always=True, default=DIFF_SCHEMA_VERSION
+    )
+    tool_version: str = label("version of the package that wrote it", key="version", within="tool")
+    base: ComparedSide = part("the side that is compared with")
+    head: ComparedSide = part("the side that is compared")
+    comparability: Comparability = part(
+        "reasons not to compare that were allowed, and those that the digests cannot rule out", key="mismatches"
+    )
+    headline: Mapping[str, Headline] = part(
+        "figures of whole digests, of the typical runs and of all", names=KEYS, grows=True
+    )
+    span: SpanBreakdown | None = part(
+        "the span over all devices in terms that add up to it; null where a side has no GPU activity"
+    )
+    devices: tuple[DeviceSpanBreakdown, ...] = part("the same of each pair of devices", key="span_by_device")
+    tables: Mapping[str, Table | None] = part(
+        "figures by name, most moved first; null where a side lacks the section", names=TABLES, grows=True
+    )
+
+    def __repr__(self) -> str:
+        """Return the names of the sides, and not all that differs."""
+        return f"<Diff {self.base.name!r} to {self.head.name!r}>"
+
+    @property
+    @computed("what wrote the document: always nsys-digest", key="name", within="tool", after="schema_version")
+    def tool(self) -> Literal["nsys-digest"]:
+        """The name of the program."""
+        return TOOL
 
     def to_dict(self) -> Json:
         """Return the JSON document, times in seconds."""
-        return {
-            "schema_version": DIFF_SCHEMA_VERSION,
-            "tool": {"name": "nsys-digest", "version": self.tool_version},
-            "base": self.base.to_dict(),
-            "head": self.head.to_dict(),
-            "mismatches": {
-                "allowed": [
-                    {"code": one.code, "message": one.message, "base": one.base, "head": one.head}
-                    for one in self.comparability.allowed
-                ],
-                "unknown": [{"code": one.code, "message": one.message} for one in self.comparability.unknown],
-            },
-            "headline": {key_of(name): figure.to_dict(name) for name, figure in self.headline.items()},
-            "span": None if self.span is None else self.span.to_dict(),
-            "span_by_device": [account.to_dict() for account in self.devices],
-            "tables": {name: None if table is None else table.to_dict() for name, table in self.tables.items()},
-        }
+        written: Json = encode(self)
+        return written
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
-        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
+        return json_text(self.to_dict(), compact=compact)
 
 
 def compare(
@@ -137,9 +129,9 @@ def compare(
         base=sides[0],
         head=sides[1],
         comparability=found,
-        headline=_headline(base, head, ours, theirs),
-        span=whole_account(ours, theirs),
-        devices=device_accounts(ours, theirs),
+        headline=headlines(base.digests, head.digests, sides[0].typical, sides[1].typical),
+        span=whole_breakdown(ours, theirs),
+        devices=device_breakdowns(ours, theirs),
         tables=tables(ours, theirs, kernel_categories),
         tool_version=tool_version,
     )
@@ -151,12 +143,4 @@ def _compared(side: RunSet) -> ComparedSide:
         for run in side.runs
     )
     chosen = typical(side)
-    return ComparedSide(tuple(runs), chosen, side.runs[chosen].digest.warnings)
-
-
-def _headline(base: RunSet, head: RunSet, ours: Digest, theirs: Digest) -> dict[str, Headline]:
-    runs = [[headline(digest) for digest in side.digests] for side in (base, head)]
-    return {
-        name: Headline(pair, *(tuple(figures[name] for figures in side) for side in runs))
-        for name, pair in pairs(headline(ours), headline(theirs)).items()
-    }
+    return ComparedSide(chosen, tuple(runs), side.runs[chosen].digest.warnings)

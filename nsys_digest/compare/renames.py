@@ -55,6 +55,9 @@ class _Level:
     within: float | None = None
 
 
+LONGEST: Final = 50_000
+"""Characters of a name that is looked at; no compiler makes a longer one, and reading one takes time at every level."""
+
 _CLOSES: Final = {">": "<", ")": "("}
 # A serial number or hash of a build: eight or more hex digits that stand alone, with a digit among them; or the mark of
 # Triton for its specialized arguments, as in _kernel_0d1d2de3c.
@@ -145,7 +148,9 @@ def _names(
     levels: Sequence[_Level],
     category: Callable[[str], str],
 ) -> Names:
-    gone, new = dict(vanished), dict(appeared)
+    gone, new = (
+        {name: count for name, count in names.items() if len(name) <= LONGEST} for names in (vanished, appeared)
+    )
     found: list[Renamed] = []
     for level in levels:
         for old, fresh in _groups(gone, new, level.key):

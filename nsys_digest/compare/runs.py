@@ -22,6 +22,10 @@ class RunSet:
 
     runs: tuple[Run, ...]
 
+    def __repr__(self) -> str:
+        """Return what the runs are called."""
+        return f"<RunSet {[run.source for run in self.runs]!r}>"
+
     def __post_init__(self) -> None:
         if not self.runs:
             raise UsageInvalid("a side of a comparison has no run; give at least one trace or digest")

@@ -7,95 +7,89 @@ none of its own; idle time is the sum of its causes. All of it is exact, in inte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from nsys_digest.compare.devices import active, pair_devices
 from nsys_digest.model.base_types import Device
+from nsys_digest.model.catalogue import computed, figure, label, part, result
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.section_types import DeviceIdle
-from nsys_digest.units import to_seconds
 
 Group: TypeAlias = Literal["busy", "idle"]
 OPERATIONS: Final = {"memcpy": "copies", "memset": "sets", "graph": "graphs"}
 """The term of each kind of operation that is no kernel."""
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Term:
     """A part of both spans; ``beside`` is negative: time that did not lengthen the span."""
 
-    name: str
-    group: Group
-    base_ns: int
-    head_ns: int
+    MORE_KEYS: ClassVar = True
+
+    name: str = label("kernels, kernels CATEGORY, copies, sets, graphs, beside (negative), idle, or idle CAUSE")
+    group: Group = label("which of the two it is a part of")
+    base_ns: int = figure("s", "its part of the span of BASE", label="BASE", least=None)
+    head_ns: int = figure("s", "its part of the span of HEAD", label="HEAD", least=None)
 
     @property
+    @computed("what it adds to the change of the span", unit="s", label="change", least=None, after="head_ns")
     def change_ns(self) -> int:
         """What the term adds to the change of the span."""
         return self.head_ns - self.base_ns
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the term, times in seconds."""
-        return {
-            "name": self.name,
-            "group": self.group,
-            "base_s": to_seconds(self.base_ns),
-            "head_s": to_seconds(self.head_ns),
-            "change_s": to_seconds(self.change_ns),
-        }
 
-
-@dataclass(frozen=True, slots=True)
-class Account:
+@result
+class SpanBreakdown:
     """Two spans and their terms, which add up to both spans, and so to the change."""
 
-    base_ns: int
-    head_ns: int
-    terms: tuple[Term, ...]
+    MORE_KEYS: ClassVar = True
+
+    base_ns: int = figure("s", "span of BASE", label="BASE")
+    head_ns: int = figure("s", "span of HEAD", label="HEAD")
+    terms: tuple[Term, ...] = part("most moved first; base_s, head_s and change_s add up to those of the span")
 
     @property
+    @computed("span of HEAD minus span of BASE", unit="s", label="change", least=None, after="head_ns")
     def change_ns(self) -> int:
         """Span of HEAD minus span of BASE."""
         return self.head_ns - self.base_ns
 
     @property
+    @computed("span of HEAD over span of BASE; null where that is 0", unit="ratio", label="ratio", after="change_ns")
     def ratio(self) -> float | None:
         """Span of HEAD over span of BASE; None where that is 0."""
         return self.head_ns / self.base_ns if self.base_ns else None
+
+    @property
+    @computed("what busy terms add to the change", unit="s", label="busy", least=None, after="ratio")
+    def busy_change_ns(self) -> int:
+        """What the busy terms add to the change."""
+        return self.change_of("busy")
+
+    @property
+    @computed("what idle terms add to the change", unit="s", label="idle", least=None, after="busy_change_ns")
+    def idle_change_ns(self) -> int:
+        """What the idle terms add to the change."""
+        return self.change_of("idle")
 
     def change_of(self, group: Group) -> int:
         """Return what the terms of a group add to the change."""
         return sum(term.change_ns for term in self.terms if term.group == group)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the account, times in seconds."""
-        return {
-            "base_s": to_seconds(self.base_ns),
-            "head_s": to_seconds(self.head_ns),
-            "change_s": to_seconds(self.change_ns),
-            "ratio": self.ratio,
-            "busy_change_s": to_seconds(self.change_of("busy")),
-            "idle_change_s": to_seconds(self.change_of("idle")),
-            "terms": [term.to_dict() for term in self.terms],
-        }
+
+@result
+class DeviceSpanBreakdown:
+    """The breakdown of the spans of one device of each side."""
+
+    MORE_KEYS: ClassVar = True
+
+    base_device: int = label("CUDA ordinal of the device in BASE")
+    head_device: int = label("CUDA ordinal of the device in HEAD")
+    breakdown: SpanBreakdown = part("its span", inline=True)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceAccount:
-    """The account of one device of each side."""
-
-    base_device: int
-    head_device: int
-    account: Account
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the account behind the devices."""
-        return {"base_device": self.base_device, "head_device": self.head_device} | self.account.to_dict()
-
-
-def whole_account(base: Digest, head: Digest) -> Account | None:
-    """Return the account of the spans over all devices; None where a side has no GPU activity.
+def whole_breakdown(base: Digest, head: Digest) -> SpanBreakdown | None:
+    """Return the breakdown of the spans over all devices; None where a side has no GPU activity.
 
     Kernels are split by category. Idle time, in which no device was at work, is split by cause where one device did all
     the work of its side; with several devices the digest has causes of each device only.
@@ -110,11 +104,11 @@ def whole_account(base: Digest, head: Digest) -> Account | None:
     for digest, categories, causes in zip((base, head), kernels, idle, strict=True):
         parts = _busy(active(digest), None if None in kernels else categories, digest.gpu_busy_union_ns or 0)
         sides.append(parts | _idle(None if None in idle else causes, digest.gpu_idle_within_span_ns or 0))
-    return _account(base.gpu_activity_span_ns, head.gpu_activity_span_ns, *sides)
+    return _breakdown(base.gpu_activity_span_ns, head.gpu_activity_span_ns, *sides)
 
 
-def device_accounts(base: Digest, head: Digest) -> tuple[DeviceAccount, ...]:
-    """Return the account of each pair of devices; kernels are one term, since categories are over all devices."""
+def device_breakdowns(base: Digest, head: Digest) -> tuple[DeviceSpanBreakdown, ...]:
+    """Return the breakdown of each pair of devices; kernels are one term, since categories are over all devices."""
     found = []
     bases, heads = active(base), active(head)
     for ours, theirs in pair_devices(base, head):
@@ -124,8 +118,8 @@ def device_accounts(base: Digest, head: Digest) -> tuple[DeviceAccount, ...]:
             _busy((device,), None, device.busy_ns or 0) | _idle(None if None in idle else causes, device.idle_ns or 0)
             for device, causes in zip(devices, idle, strict=True)
         ]
-        account = _account(devices[0].span_ns or 0, devices[1].span_ns or 0, *sides)
-        found.append(DeviceAccount(devices[0].device, devices[1].device, account))
+        breakdown = _breakdown(devices[0].span_ns or 0, devices[1].span_ns or 0, *sides)
+        found.append(DeviceSpanBreakdown(devices[0].device, devices[1].device, breakdown))
     return tuple(found)
 
 
@@ -165,16 +159,16 @@ def _whole_idle(digest: Digest) -> dict[str, int] | None:
 
 def _device_idle(digest: Digest, place: int) -> dict[str, int] | None:
     """Return the idle time of each cause of a device, where it was made and adds up."""
-    accounts: tuple[DeviceIdle, ...] = digest.idle.devices if digest.idle is not None else ()
-    if len(accounts) != len(active(digest)):
+    idle: tuple[DeviceIdle, ...] = digest.idle.devices if digest.idle is not None else ()
+    if len(idle) != len(active(digest)):
         return None
-    causes = {name: cause.sum_ns for name, cause in accounts[place].causes.items()}
+    causes = {name: cause.sum_ns for name, cause in idle[place].causes.items()}
     return causes if sum(causes.values()) == active(digest)[place].idle_ns else None
 
 
-def _account(base_ns: int, head_ns: int, base: _Parts, head: _Parts) -> Account:
+def _breakdown(base_ns: int, head_ns: int, base: _Parts, head: _Parts) -> SpanBreakdown:
     """Order the terms by how much they moved, then by size, then by name; those that are 0 on both sides go."""
-    return Account(base_ns, head_ns, tuple(sorted(_terms(base, head), key=_order)))
+    return SpanBreakdown(base_ns, head_ns, tuple(sorted(_terms(base, head), key=_order)))
 
 
 def _terms(base: _Parts, head: _Parts) -> Iterator[Term]:

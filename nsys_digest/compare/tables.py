@@ -4,36 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from nsys_digest.compare.renames import Names
+from nsys_digest.model.catalogue import Json, figure, label, part, result
+from nsys_digest.model.figures import Column
 from nsys_digest.units import to_seconds
 
 Number: TypeAlias = int | float
-Figures: TypeAlias = Mapping[str, Number | None]
-"""Figures by key; a key that ends in ``_ns`` is a time in nanoseconds, others are as the digest's JSON has them."""
-Json: TypeAlias = dict[str, Any]
+Values: TypeAlias = Mapping[str, Number | None]
+"""The figures of one name on one side, by their names inside: times in nanoseconds."""
 
 NO_NAMES: Final = Names((), ())
 """Nothing was renamed."""
-
-
-def key_of(name: str) -> str:
-    """Return the JSON key of a figure: times in seconds."""
-    return name[:-2] + "s" if name.endswith("_ns") else name
-
-
-def value_of(name: str, value: Number | None) -> Number | None:
-    """Return the JSON value of a figure."""
-    return to_seconds(int(value)) if value is not None and name.endswith("_ns") else value
+NUMBER: Final = {"type": ["number", "null"]}
+KEYS: Final = ("base", "head", "change", "ratio")
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A figure on both sides; None where a side does not have it."""
+    """A figure on both sides: change is head minus base, ratio is head over base; null where there is none."""
 
+    OWN_SCHEMA: ClassVar = {"type": "object", "properties": dict.fromkeys(KEYS, NUMBER), "required": list(KEYS)}
+
+    column: Column
     base: Number | None
     head: Number | None
+
+    @property
+    def own_key(self) -> str:
+        """The key of the figure in a document."""
+        return self.column.key
+
+    @property
+    def is_time(self) -> bool:
+        """Whether its values are nanoseconds."""
+        return self.column.declared.unit == "s"
 
     @property
     def change(self) -> Number | None:
@@ -45,13 +51,17 @@ class Pair:
         """Head over base; None where base is 0."""
         return self.head / self.base if self.base and self.head is not None else None
 
-    def to_dict(self, name: str) -> Json:
-        """Return the pair as the figure of that name."""
+    def written(self, value: Number | None) -> Number | None:
+        """Return a value of the figure as a document has it."""
+        return to_seconds(int(value)) if value is not None and self.is_time else value
+
+    def own_form(self) -> Json:
+        """Return the figure as a document has it."""
         values = {"base": self.base, "head": self.head, "change": self.change}
-        return {key: value_of(name, value) for key, value in values.items()} | {"ratio": self.ratio}
+        return {key: self.written(value) for key, value in values.items()} | {"ratio": self.ratio}
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Split:
     """The change of a total, cut in two that add up to it.
 
@@ -59,60 +69,39 @@ class Split:
     what another mean length changes.
     """
 
-    by_count_ns: int
-    by_length_ns: int
+    by_count_ns: int = figure("s", "of the change: by another count, at the mean of BASE", label="by count", least=None)
+    by_length_ns: int = figure("s", "the rest of it", label="by length", least=None)
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Row:
-    """One name on both sides, or on one; where it was renamed, ``base_name`` is that in BASE, and ``why`` tells."""
+    """One name on both sides, or on one; where it was renamed, ``base_name`` is that in BASE, and ``why`` tells.
 
-    name: str
-    figures: Mapping[str, Pair]
-    base_name: str | None = None
-    why: str | None = None
+    ``split`` is the change of the total by count and by length; None without both, and where BASE has no instance.
+    """
 
-    @property
-    def split(self) -> Split | None:
-        """The change of the total by count and by length; None without both, and where BASE has no instance."""
-        total, count = self.figures.get("total_ns"), self.figures.get("count")
-        if total is None or count is None or total.change is None or count.change is None or not count.base:
-            return None
-        numerator, denominator = int(total.base or 0) * int(count.change), int(count.base)
-        by_count = (2 * numerator + denominator) // (2 * denominator)
-        return Split(by_count, int(total.change) - by_count)
+    MORE_KEYS: ClassVar = True
 
-    def to_dict(self) -> Json:
-        """Return the row, times in seconds."""
-        document: Json = {"name": self.name}
-        if self.base_name is not None:
-            document |= {"base_name": self.base_name, "why": self.why}
-        document["figures"] = {key_of(name): pair.to_dict(name) for name, pair in self.figures.items()}
-        if (split := self.split) is not None:
-            document |= {"by_count_s": to_seconds(split.by_count_ns), "by_length_s": to_seconds(split.by_length_ns)}
-        return document
+    name: str = label("the name, in HEAD where it was renamed")
+    base_name: str | None = part("the name in BASE, of a renamed row", left_out=True, default=None)
+    why: str | None = part("what the names differ in", left_out=True, default=None)
+    figures: Mapping[str, Pair] = part("the figures of the name, by key", always=True, default_factory=dict)
+    split: Split | None = part("its change by count and by length", inline=True, default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Family:
     """Names on one side only that differ in no more than numbers, where none can be told to be another one renamed."""
 
-    name: str
-    base_names: tuple[str, ...]
-    head_names: tuple[str, ...]
-    figures: Mapping[str, Pair]
+    MORE_KEYS: ClassVar = True
 
-    def to_dict(self) -> Json:
-        """Return the family, times in seconds."""
-        return {
-            "name": self.name,
-            "base_names": list(self.base_names),
-            "head_names": list(self.head_names),
-            "figures": {key_of(name): pair.to_dict(name) for name, pair in self.figures.items()},
-        }
+    name: str = label("the names with # for their numbers")
+    base_names: tuple[str, ...] = label("the names of BASE")
+    head_names: tuple[str, ...] = label("the names of HEAD")
+    figures: Mapping[str, Pair] = part("the figures of all of them, by key")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Table:
     """Rows of one kind, by how much the figure ``by`` moved.
 
@@ -120,97 +109,99 @@ class Table:
     the digests list only some of the names, so that none can be said to be on one side only.
     """
 
-    by: str
-    rows: tuple[Row, ...]
-    appeared: tuple[Row, ...] = ()
-    vanished: tuple[Row, ...] = ()
-    renamed: tuple[Row, ...] = ()
-    families: tuple[Family, ...] = ()
-    total: Pair | None = None
-    complete: bool = True
+    MORE_KEYS: ClassVar = True
 
-    def to_dict(self) -> Json:
-        """Return the table, times in seconds."""
-        lists = ("rows", "renamed", "appeared", "vanished", "families")
-        return {
-            "by": key_of(self.by),
-            "complete": self.complete,
-            "total": None if self.total is None else self.total.to_dict(self.by),
-            **{name: [item.to_dict() for item in getattr(self, name)] for name in lists},
-        }
+    by: Column = part("the figure that rows are ordered by")
+    complete: bool = label("whether the digests list all names, so that one can be said to be on one side only")
+    total: Pair | None = part("that figure over all names of each side; null where it does not add up")
+    rows: tuple[Row, ...] = part("names of both sides, most moved first")
+    renamed: tuple[Row, ...] = part("names that were renamed", always=True, default=())
+    appeared: tuple[Row, ...] = part("names of HEAD alone", always=True, default=())
+    vanished: tuple[Row, ...] = part("names of BASE alone", always=True, default=())
+    families: tuple[Family, ...] = part("names that could not be matched one to one", always=True, default=())
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
-    base: Mapping[str, Figures]
-    head: Mapping[str, Figures]
+class Sides:
+    """The named figures of both sides, and what is declared of each figure.
 
-    def row(self, base_name: str | None, head_name: str | None) -> Row:
+    ``by`` is the figure that rows are ordered by, ``count`` the one of how many instances it adds up, or None.
+    """
+
+    columns: Mapping[str, Column]
+    base: Mapping[str, Values]
+    head: Mapping[str, Values]
+    by: str
+    count: str | None
+
+    def row(self, base_name: str | None, head_name: str | None, why: str | None = None) -> Row:
         """Put the figures of two names side by side; of one name where the other is None."""
-        base = None if base_name is None else self.base[base_name]
-        head = None if head_name is None else self.head[head_name]
-        figures = {key: Pair(_figure(base, key), _figure(head, key)) for key in {**(base or {}), **(head or {})}}
-        return Row(head_name if head_name is not None else base_name or "", figures)
+        base = {} if base_name is None else self.base[base_name]
+        head = {} if head_name is None else self.head[head_name]
+        figures = {
+            name: Pair(column, base.get(name), head.get(name))
+            for name, column in self.columns.items()
+            if name in base or name in head
+        }
+        name = head_name if head_name is not None else base_name or ""
+        return Row(name, None if why is None else base_name, why, figures, self._split(figures))
+
+    def total(self, name: str, base: Iterable[str], head: Iterable[str]) -> Pair:
+        """Return a figure over several names of each side."""
+        return Pair(
+            self.columns[name],
+            sum(self.base[one].get(name) or 0 for one in base),
+            sum(self.head[one].get(name) or 0 for one in head),
+        )
+
+    def _split(self, figures: Mapping[str, Pair]) -> Split | None:
+        total, count = figures.get(self.by), figures.get(self.count or "")
+        if total is None or count is None or total.change is None or count.change is None or not count.base:
+            return None
+        numerator, denominator = int(total.base or 0) * int(count.change), int(count.base)
+        by_count = (2 * numerator + denominator) // (2 * denominator)
+        return Split(by_count, int(total.change) - by_count)
 
 
-def table(
-    base: Mapping[str, Figures],
-    head: Mapping[str, Figures],
-    by: str,
-    *,
-    adds_up: bool = False,
-    complete: bool = True,
-    names: Names = NO_NAMES,
-) -> Table:
+def table(sides: Sides, *, adds_up: bool = False, complete: bool = True, names: Names = NO_NAMES) -> Table:
     """Put two sets of named figures side by side, most moved first.
 
     ``names`` tells which names on one side only were renamed; those become rows of their own list.
     """
-    sides = _Sides(base, head)
+    by, base, head = sides.by, sides.base, sides.head
     both = [sides.row(name, name) for name in base if name in head]
     if not complete:
-        return Table(by, _moved(both, by), complete=False)
+        return Table(sides.columns[by], False, None, _moved(both, by))
     vanished, appeared = ([name for name in one if name not in other] for one, other in ((base, head), (head, base)))
     gone, new = {pair.base for pair in names.renamed}, {pair.head for pair in names.renamed}
-    renamed = [
-        Row(pair.head, sides.row(pair.base, pair.head).figures, base_name=pair.base, why=pair.why)
-        for pair in names.renamed
-    ]
     return Table(
-        by,
-        _moved(both, by),
+        sides.columns[by],
+        complete=True,
+        total=sides.total(by, base, head) if adds_up else None,
+        rows=_moved(both, by),
+        renamed=_moved([sides.row(pair.base, pair.head, pair.why) for pair in names.renamed], by),
         appeared=_moved([sides.row(None, name) for name in appeared if name not in new], by),
         vanished=_moved([sides.row(name, None) for name in vanished if name not in gone], by),
-        renamed=_moved(renamed, by),
-        families=_families(base, head, names),
-        total=Pair(_sum(base.values(), by), _sum(head.values(), by)) if adds_up else None,
+        families=_families(sides, names),
     )
 
 
-def _families(base: Mapping[str, Figures], head: Mapping[str, Figures], names: Names) -> tuple[Family, ...]:
+def _families(sides: Sides, names: Names) -> tuple[Family, ...]:
     families = []
     for alike in names.families:
-        figures = {
-            key: Pair(_sum([base[name] for name in alike.base], key), _sum([head[name] for name in alike.head], key))
-            for key in ("total_ns", "count")
-        }
+        told = (sides.by, sides.count) if sides.count is not None else (sides.by,)
+        figures = {name: sides.total(name, alike.base, alike.head) for name in told}
         families.append(Family(alike.name, alike.base, alike.head, figures))
-    return tuple(sorted(families, key=lambda family: (-abs(family.figures["total_ns"].change or 0), family.name)))
-
-
-def _figure(figures: Figures | None, key: str) -> Number | None:
-    return None if figures is None else figures.get(key)
-
-
-def _sum(figures: Iterable[Figures], key: str) -> Number:
-    return sum(one.get(key) or 0 for one in figures)
+    return tuple(sorted(families, key=lambda family: (-abs(family.figures[sides.by].change or 0), family.name)))
 
 
 def _moved(rows: list[Row], by: str) -> tuple[Row, ...]:
     """Order rows by how much they moved, then by how much there is, then by name."""
 
     def key(row: Row) -> tuple[float, float, str]:
-        pair = row.figures.get(by, Pair(None, None))
+        pair = row.figures.get(by)
+        if pair is None:
+            return 0, 0, row.name
         return -abs(pair.change or 0), -max(abs(pair.base or 0), abs(pair.head or 0)), row.name
 
     return tuple(sorted(rows, key=key))

@@ -17,18 +17,19 @@ class Threshold:
     ns: int = 0
     share: float = 0.0
 
-    def lets(self, name: str, pair: Pair) -> bool:
-        """Tell whether a figure of that name moved enough; one that did not move never does."""
+    def lets(self, pair: Pair) -> bool:
+        """Tell whether a figure moved enough; one that did not move never does."""
         change = pair.change
         if not change:
             return False
-        if name.endswith("_ns") and abs(change) < self.ns:
+        if pair.is_time and abs(change) < self.ns:
             return False
         return not pair.base or abs(change) >= self.share * abs(pair.base)
 
-    def keeps(self, name: str, value: float | None) -> bool:
+    def keeps(self, pair: Pair) -> bool:
         """Tell whether an amount that is on one side only is worth a line."""
-        return bool(value) and not (name.endswith("_ns") and abs(value or 0) < self.ns)
+        amount_there = pair.base or pair.head
+        return bool(amount_there) and not (pair.is_time and abs(amount_there or 0) < self.ns)
 
 
 def read_threshold(text: str) -> Threshold:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from statistics import median
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nsys_digest import __version__
 from nsys_digest.compare.comparability import Comparability, Difference, comparability, repeat_mismatches
@@ -19,11 +19,11 @@ from nsys_digest.gate.presence import presence_outcome
 from nsys_digest.gate.repeats import check_repeats, distinct, noise_report
 from nsys_digest.gate.significance import Samples, shift
 from nsys_digest.gate.verdict import CheckResult, Outcome, Verdict, overall
+from nsys_digest.model.catalogue import Json
 from nsys_digest.model.figures import lists_all, names, select
 from nsys_digest.model.paths import Path, path_text
 from nsys_digest.model.quantity import shown, shown_allowance, shown_limit
 
-Json: TypeAlias = dict[str, Any]
 Values: TypeAlias = tuple[float | None, ...]
 
 

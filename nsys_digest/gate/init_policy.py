@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from nsys_digest.compare.runs import Run
 from nsys_digest.gate.policy import Noise
 from nsys_digest.gate.significance import advised_runs
+from nsys_digest.model.catalogue import Json
 from nsys_digest.model.figures import select
 from nsys_digest.model.paths import Path, parse_path, path_text
 from nsys_digest.model.quantity import shown
 
-Json: TypeAlias = dict[str, Any]
 _MOST: Final = 5
 _SHARE: Final = 0.01
 """Names with less than this part of the largest of their kind get no rule."""

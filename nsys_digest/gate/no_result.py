@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from nsys_digest import __version__
 from nsys_digest.errors import DigestError
 from nsys_digest.gate.policy import Policy
-from nsys_digest.gate.verdict import CheckResult, NoiseReport
+from nsys_digest.gate.verdict import CheckResult, NoiseReport, StoppedBy
+from nsys_digest.model.catalogue import Json
+from nsys_digest.model.codec import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,13 @@ class NoResult:
     code: str
     message: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the JSON document of a check, with the error."""
-        return self.result.to_dict() | {"error": {"code": self.code, "message": self.message}}
+        return replace(self.result, stopped_by=StoppedBy(self.code, self.message)).to_dict()
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line."""
-        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
+        return json_text(self.to_dict(), compact=compact)
 
 
 def no_result(error: DigestError, head: Sequence[str], base: Sequence[str], policy: Policy) -> NoResult:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from nsys_digest.model.figures import known_paths
+from nsys_digest.model.figures import known_paths, present_path
 from nsys_digest.model.paths import Pattern, Segment
 from nsys_digest.model.quantity import amount
 from nsys_digest.model.warning_codes import CODES
@@ -69,6 +69,8 @@ def check_code(text: str, name: Segment) -> None:
 
 def unknown_figure(figure: Pattern) -> str:
     """Say that no digest has a figure, and which one may be meant."""
+    if (present := present_path(figure)) is not None:
+        return f"{figure.text} is now called {present}"
     known = known_paths()
     below = [path for path in known if _begins(path, figure)]
     if below:

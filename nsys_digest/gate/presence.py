@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 from nsys_digest.compare.runs import RunSet
 from nsys_digest.gate.policy import SECTIONS, Presence
 from nsys_digest.gate.verdict import Kind, Outcome
+from nsys_digest.model.catalogue import Json
 from nsys_digest.model.figures import lists_all, names
-
-Json: TypeAlias = dict[str, Any]
 
 
 def presence_outcome(presence: Presence, head: RunSet, documents: Sequence[Json]) -> Outcome:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from math import inf
-from typing import Any, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from nsys_digest.compare.comparability import Difference, Unknown
-from nsys_digest.errors import CheckFailed, DigestError, FigureMissing, MissingData
+from nsys_digest.errors import CheckFailed, DigestError, DigestInvalid, FigureMissing, MissingData
+from nsys_digest.model.catalogue import Json, computed, document, label, part, result
+from nsys_digest.model.codec import encode, json_text
+from nsys_digest.model.decoder import Misfit, decode
+from nsys_digest.model.digest import TOOL
+from nsys_digest.units import counted
 
 CHECK_SCHEMA_VERSION: Final = "1.0"
 Verdict: TypeAlias = Literal["fail", "missing", "noise", "pass", "skipped"]
@@ -18,7 +22,7 @@ ORDER: Final[tuple[Verdict, ...]] = ("fail", "missing", "noise", "pass", "skippe
 Kind: TypeAlias = Literal["change", "max", "min", "require", "forbid"]
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Outcome:
     """The verdict of one rule on one figure or name.
 
@@ -28,60 +32,133 @@ class Outcome:
     noise; the policy says which verdict that is. ``reason`` is one line for people.
     """
 
-    kind: Kind
-    verdict: Verdict
-    rule: int
-    line: int | None
-    figure: str
-    unit: str | None
-    allowed: str
-    reason: str
-    why: str = ""
-    base: float | None = None
-    head: float | None = None
-    change: float | None = None
-    change_ratio: float | None = None
-    interval: tuple[float, float] | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
-    inconclusive: bool = False
-    base_runs: tuple[float | None, ...] = ()
-    head_runs: tuple[float | None, ...] = ()
+    kind: Kind = label("what was looked at: a change, a limit, or a name")
+    verdict: Verdict = label(
+        "fail: worse than allowed; missing: no answer; noise: worse than allowed, but that may be noise; pass; "
+        "skipped: left out as the policy says"
+    )
+    rule: int = label("number of the rule among those of its kind, from 1", least=1)
+    line: int | None = label("its line in the policy, where known")
+    figure: str = label("path of the figure, or what was required or forbidden")
+    unit: str | None = label("s, ratio, bytes, gbps or count; null for a name", pattern="^(s|ratio|bytes|gbps|count)$")
+    allowed: str = label("what is allowed, for people")
+    reason: str = label("the outcome in one line for people")
+    why: str = label("what the policy says it is for", always=True, default="")
+    base: float | None = label("median over the runs of BASE", always=True, default=None)
+    head: float | None = label("median over the runs of HEAD", always=True, default=None)
+    change: float | None = label(
+        "median of all differences between a run of HEAD and one of BASE", always=True, default=None
+    )
+    change_ratio: float | None = label("change over base; null where base is 0", always=True, default=None)
+    interval: tuple[float, float] | None = label(
+        "the change with the confidence of the policy, of this figure alone", always=True, default=None
+    )
+    p_value: float | None = label(
+        "share of arrangements in which this figure looks as bad; null where nothing was tested",
+        always=True,
+        default=None,
+    )
+    p_adjusted: float | None = label(
+        "share of arrangements in which any figure does; what the verdict is by", always=True, default=None
+    )
+    inconclusive: bool = label(
+        "more than allowed, but the runs are too few to exclude noise; the policy says which verdict that is",
+        default=False,
+    )
+    base_runs: tuple[float | None, ...] = label(
+        "the value of each run of BASE; null where it has none", always=True, default=()
+    )
+    head_runs: tuple[float | None, ...] = label(
+        "the value of each run of HEAD; null where it has none", always=True, default=()
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class NoiseReport:
     """How noise was dealt with: ``known`` where every change was tested and none is inconclusive.
 
     ``repeats_needed`` is with how many runs a side noise would be excluded; None where nothing was checked.
     """
 
-    known: bool
-    confidence: float
-    min_effect: float
-    base_runs: int
-    head_runs: int
-    repeats_needed: int | None
-    tested: int
-    text: str
+    known: bool = label("every change was tested, and none is inconclusive")
+    confidence: float = label("of the whole check: a false alarm in at most 1 - confidence of checks")
+    min_effect: float = label("smallest relative change that can fail")
+    base_runs: int = label("runs of BASE", least=0)
+    head_runs: int = label("runs of HEAD", least=1)
+    repeats_needed: int | None = label(
+        "with how many runs a side noise would be excluded at that confidence; null where nothing was checked"
+    )
+    tested: int = label("figures that were tested together", least=0)
+    text: str = label("the same in one line for people")
 
 
-@dataclass(frozen=True, slots=True)
+@result
+class StoppedBy:
+    """An error that ended a check before it came to a result."""
+
+    code: str = label("code of the error, as on standard error")
+    message: str = label("the error in one line for people")
+
+
+@document
 class CheckResult:
     """The result of a check; ``outcomes`` are in the order of the policy, then of the document."""
 
-    verdict: Verdict
-    head: tuple[str, ...]
-    base: tuple[str, ...]
-    policy: str
-    outcomes: tuple[Outcome, ...]
-    noise: NoiseReport
-    allowed_mismatches: tuple[Difference, ...]
-    unknown_mismatches: tuple[Unknown, ...]
-    notes: tuple[str, ...]
-    tool_version: str
+    MORE_KEYS: ClassVar = True
+    WITHIN: ClassVar = {"tool": "what wrote the document"}
+    TITLE: ClassVar = "nsys-digest check, version 1"
+    ABOUT: ClassVar = (
+        "What a check of runs against a policy found. Amounts are in the unit of their figure, times in seconds. Keys "
+        "may be added within version 1; none changes its meaning."
+    )
+
+    schema_version: str = label(
+        "major.minor; the minor number grows with added keys",
+        pattern=r"^1\.[0-9]+$",
+        always=True,
+        default=CHECK_SCHEMA_VERSION,
+    )
+    tool_version: str = label("version of the package that wrote it", key="version", within="tool")
+    verdict: Verdict = label("the worst of the outcomes; missing where all were skipped")
+    head: tuple[str, ...] = label("runs of HEAD, as given")
+    base: tuple[str, ...] = label("runs of BASE, as given; none without a baseline")
+    policy: str = label("path of the policy, or built-in policy")
+    noise: NoiseReport = part("how noise was dealt with")
+    allowed_mismatches: tuple[Difference, ...] = part(
+        "differences between the captures that were allowed", former=("allowed_unlike",)
+    )
+    unknown_mismatches: tuple[Unknown, ...] = part(
+        "facts of the captures that a digest does not tell", former=("unknown_unlike",)
+    )
+    notes: tuple[str, ...] = label("what else bears on the result, one line each")
+    outcomes: tuple[Outcome, ...] = part("one for each figure or name of each rule, in the order of the policy")
+    stopped_by: StoppedBy | None = part(
+        "only where the check came to no result: what stood against it; the verdict is missing then, and there are no "
+        "outcomes",
+        key="error",
+        left_out=True,
+        default=None,
+    )
+
+    def __repr__(self) -> str:
+        """Return the verdict and how many outcomes there are, and not all of them."""
+        return f"<CheckResult {self.verdict}: {counted(len(self.outcomes), 'outcome')}>"
 
     @property
+    @computed("what wrote the document: always nsys-digest", key="name", within="tool", after="schema_version")
+    def tool(self) -> Literal["nsys-digest"]:
+        """The name of the program."""
+        return TOOL
+
+    @property
+    @computed("outcomes by verdict", key="counts", after="policy", names=ORDER)
+    def outcome_counts(self) -> Mapping[str, int]:
+        """How many outcomes there are of each verdict."""
+        found = Counter(outcome.verdict for outcome in self.outcomes)
+        return {verdict: found[verdict] for verdict in ORDER}
+
+    @property
+    @computed("nothing failed and nothing was missing", after="verdict")
     def passed(self) -> bool:
         """Tell whether nothing failed and nothing was missing."""
         return self.verdict in {"pass", "noise"}
@@ -95,11 +172,6 @@ class CheckResult:
             )
         )
 
-    def counts(self) -> dict[Verdict, int]:
-        """Return how many outcomes there are of each verdict."""
-        found = Counter(outcome.verdict for outcome in self.outcomes)
-        return {verdict: found[verdict] for verdict in ORDER}
-
     def error(self) -> DigestError | None:
         """Return what a command line ends with, or None where the check passed.
 
@@ -107,7 +179,7 @@ class CheckResult:
         """
         if self.passed:
             return None
-        counts = self.counts()
+        counts = self.outcome_counts
         worst = [outcome for outcome in self.worst_first() if outcome.verdict == self.verdict]
         kind: type[DigestError] = CheckFailed if self.verdict == "fail" else FigureMissing
         if self.verdict == "missing" and worst and all(outcome.inconclusive for outcome in worst):
@@ -120,36 +192,30 @@ class CheckResult:
         more = f"; {len(worst) - 1} more" if len(worst) > 1 else ""
         return kind(f"{counts[self.verdict]} of {len(self.outcomes)} checks {what}: {worst[0].reason}{more}")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the JSON document; its schema is printed by ``nsys-digest schema --of check``."""
-        return {
-            "schema_version": CHECK_SCHEMA_VERSION,
-            "tool": {"name": "nsys-digest", "version": self.tool_version},
-            "verdict": self.verdict,
-            "passed": self.passed,
-            "head": list(self.head),
-            "base": list(self.base),
-            "policy": self.policy,
-            "counts": dict(self.counts()),
-            "noise": asdict(self.noise),
-            "allowed_mismatches": [asdict(difference) for difference in self.allowed_mismatches],
-            "unknown_mismatches": [asdict(unknown) for unknown in self.unknown_mismatches],
-            "notes": list(self.notes),
-            "outcomes": [_outcome(outcome) for outcome in self.outcomes],
-        }
+        written: Json = encode(self)
+        return written
+
+    @classmethod
+    def from_dict(cls, data: Json) -> CheckResult:
+        """Read a JSON document of version 1; keys that this version does not know are left out.
+
+        Raises:
+            DigestInvalid: it is no document of a check, or of another major version.
+
+        """
+        version = data.get("schema_version") if isinstance(data, dict) else None
+        if not isinstance(version, str) or version.partition(".")[0] != CHECK_SCHEMA_VERSION.partition(".")[0]:
+            raise DigestInvalid(f"this is no check of schema version 1 (schema_version is {version!r})")
+        try:
+            return decode(cls, data)
+        except Misfit as misfit:
+            raise DigestInvalid(f"this check is incomplete or damaged: {misfit}; run it again") from None
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
-        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
-
-
-def _outcome(outcome: Outcome) -> dict[str, Any]:
-    return asdict(outcome) | {
-        "interval": None if outcome.interval is None else list(outcome.interval),
-        "base_runs": list(outcome.base_runs),
-        "head_runs": list(outcome.head_runs),
-    }
+        return json_text(self.to_dict(), compact=compact)
 
 
 def _chance(outcome: Outcome) -> float:

@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import ClassVar, Final
 
-from nsys_digest.model.codec import decode, encode
+from nsys_digest.model.catalogue import computed, document, figure, label, part, result
 from nsys_digest.model.section_types import NvtxDetail
-from nsys_digest.units import to_ns, to_seconds
+from nsys_digest.units import to_seconds
 
-Json: TypeAlias = dict[str, Any]
-
-KINDS: Final = ("kernel", "memcpy", "memset", "graph")
+OPERATION_KINDS: Final = ("kernel", "memcpy", "memset", "graph")
+"""The kinds of work on a GPU: kernels, copies, sets, and CUDA graph launches traced as a whole."""
+ROW_KINDS: Final = (*OPERATION_KINDS, "api", "nvtx")
 OTHER_NAMES: Final = "(other)"
 """Stands for all range names beyond the limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Warn:
     """Something that limits what the numbers can say; ``code`` has an entry in the docs."""
 
-    code: str
-    message: str
+    code: str = label("one of the codes of the documentation", pattern="^[a-z]+(-[a-z]+)*$")
+    message: str = label("one line for people; its wording may change")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class CountTotal:
-    """How often, and for how long in all."""
+    """How often, and for how long in all; written as ``[count, total_s]``."""
 
-    count: int
-    total_ns: int
+    AS_LIST: ClassVar = True
 
-    def to_list(self) -> list[int | float]:
-        """Return ``[count, total_s]``."""
-        return [self.count, to_seconds(self.total_ns)]
-
-    @classmethod
-    def from_list(cls, pair: list[Any]) -> CountTotal:
-        """Read ``[count, total_s]``."""
-        return cls(pair[0], to_ns(pair[1]))
+    count: int = figure("count", "how many", label="count")
+    total_ns: int = figure("s", "time of all, plain sum", bad="up", label="total")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class NvtxRange:
     """All ranges of one name.
 
@@ -50,140 +42,103 @@ class NvtxRange:
     ``gpu_overlap_ns`` is the part of that union in which any GPU was busy.
     """
 
-    count: int
-    sum_ns: int
-    union_ns: int
-    gpu_overlap_ns: int
-    detail: NvtxDetail | None = None
+    count: int = figure("count", "ranges of that name", label="count", counts="ranges")
+    sum_ns: int = figure("s", "sum of their lengths", bad="up", label="sum")
+    union_ns: int = figure("s", "length of their union: nesting and threads never count twice", bad="up", label="union")
+    gpu_overlap_ns: int = figure(
+        "s", "the part of that union in which any GPU was busy; 0 where no GPU activity was recorded", label="GPU busy"
+    )
+    detail: NvtxDetail | None = part("what section nvtx adds", inline=True, default=None)
 
-    def to_dict(self) -> Json:
-        """Return the fields in seconds, and behind them those of the detail and the mean length."""
-        totals: Json = {
-            "count": self.count,
-            "sum_s": to_seconds(self.sum_ns),
-            "union_s": to_seconds(self.union_ns),
-            "gpu_overlap_s": to_seconds(self.gpu_overlap_ns),
-        }
-        if self.detail is None:
-            return totals
-        mean = {"mean_s": to_seconds(self.sum_ns) / self.count if self.count else None}
-        detail: Json = encode(self.detail)
-        return totals | {key: detail[key] for key in ("threads", "open_count")} | mean | detail
-
-    @classmethod
-    def from_dict(cls, data: Json) -> NvtxRange:
-        """Undo :meth:`to_dict`."""
-        return cls(
-            data["count"],
-            to_ns(data["sum_s"]),
-            to_ns(data["union_s"]),
-            to_ns(data["gpu_overlap_s"]),
-            decode(NvtxDetail, data) if "threads" in data else None,
-        )
+    @property
+    @computed("sum over count", unit="s", bad="up", label="mean", after="detail.open_count")
+    def mean_s(self) -> float | None:
+        """Mean length in seconds; None without a range."""
+        return to_seconds(self.sum_ns) / self.count if self.count else None
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class DispatchMark:
     """A mark or range of the dispatch prefix, at its start."""
 
-    start_ns: int
-    name: str
-
-    def to_dict(self) -> Json:
-        """Return the fields; the start stays in nanoseconds of the trace's own clock."""
-        return {"start_ns": self.start_ns, "name": self.name}
+    start_ns: int = label("position on the trace's own clock", counts="ns")
+    name: str = label("the text, without a domain")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Gpu:
     """A GPU that the trace names: CUDA ordinal (None when unknown), name and uuid."""
 
-    ordinal: int | None
-    name: str | None
-    uuid: str | None
-
-    def to_dict(self) -> Json:
-        """Return the fields."""
-        return {"ordinal": self.ordinal, "name": self.name, "uuid": self.uuid}
+    ordinal: int | None = label("CUDA ordinal")
+    name: str | None = label("name of the GPU")
+    uuid: str | None = label("uuid; null when all zero")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Process:
     """A process with at least one row; ``rows`` counts them by kind (the GPU kinds, api, nvtx).
 
     ``pid`` is None for rows of an export that does not name the process.
     """
 
-    pid: int | None
-    name: str | None
-    rows: Mapping[str, int]
+    pid: int | None = label("process id; null in an export that does not name the process", least=0)
+    name: str | None = label("file name of the program")
+    rows: Mapping[str, int] = label(
+        "rows of this process by kind: api without backtrace rows, nvtx counts ranges and no marks",
+        counts="rows",
+        names=ROW_KINDS,
+        least=0,
+    )
 
-    def to_dict(self) -> Json:
-        """Return the fields."""
-        return {"pid": self.pid, "name": self.name, "rows": dict(self.rows)}
 
-
-@dataclass(frozen=True, slots=True)
+@result
 class FailedCalls:
     """Calls of one recorded name that returned one error; ``error`` is None for a number in no table."""
 
-    name: str
-    error: str | None
-    value: int
-    count: int
-
-    def to_dict(self) -> Json:
-        """Return the fields."""
-        return {"name": self.name, "error": self.error, "value": self.value, "count": self.count}
+    name: str = label("name as recorded")
+    error: str | None = label(
+        "name of the error, of the runtime for `cuda…`, else of the driver; null for a number in no table"
+    )
+    value: int = label("what the calls returned")
+    count: int = figure("count", "how many", bad="up", label="count", counts="calls", least=1)
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Traced:
-    """Whether CUDA and NVTX were traced; None where the trace does not tell."""
+    """Whether CUDA and NVTX were traced, with or without events; None where the trace does not tell."""
 
-    cuda: bool | None = None
-    nvtx: bool | None = None
+    MORE_KEYS: ClassVar = True
 
-    def to_dict(self) -> Json:
-        """Return the fields."""
-        return {"cuda": self.cuda, "nvtx": self.nvtx}
-
-    @classmethod
-    def from_dict(cls, data: Json) -> Traced:
-        """Undo :meth:`to_dict`."""
-        return cls(data.get("cuda"), data.get("nvtx"))
+    cuda: bool | None = label("whether CUDA was traced; null where the trace does not say", always=True, default=None)
+    nvtx: bool | None = label("whether NVTX was traced; null where the trace does not say", always=True, default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class CategoriesFile:
     """The file of kernel categories that a digest was made with: its name without folder, and what was in it."""
 
-    file: str
-    sha256: str
-
-    def to_dict(self) -> Json:
-        """Return the fields."""
-        return {"file": self.file, "sha256": self.sha256}
+    file: str = label("its name, without its folder")
+    sha256: str = label("SHA-256 of its content", pattern="^[0-9a-f]{64}$")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class RunFacts:
     """When the trace was recorded (ISO 8601, UTC; None where it does not tell), and what the user says of the run."""
 
-    recorded_at: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
+    MORE_KEYS: ClassVar = True
 
-    def to_dict(self) -> Json:
-        """Return the fields."""
-        return {"recorded_at": self.recorded_at, "labels": dict(self.labels)}
+    recorded_at: str | None = label(
+        "when the trace's clock began: ISO 8601 in UTC, to the second (`2026-11-30T01:41:29Z`); null where the trace "
+        "does not say",
+        always=True,
+        default=None,
+    )
+    labels: Mapping[str, str] = label(
+        "texts by name, as `--label` and `--label-ci` say", always=True, default_factory=dict
+    )
 
-    @classmethod
-    def from_dict(cls, data: Json) -> RunFacts:
-        """Undo :meth:`to_dict`."""
-        return cls(data.get("recorded_at"), data.get("labels", {}))
 
-
-@dataclass(frozen=True, slots=True)
+@document
 class Capture:
     """What the trace says of itself, and the options of the digest that change its figures.
 
@@ -191,125 +146,73 @@ class Capture:
     either. Else None stands for the shipped categories, and for no range taken as a step.
     """
 
-    product: str | None
-    product_version: str | None
-    schema_version: str | None
-    session_ns: int | None
-    graph_trace_mode: str | None
-    gpus: tuple[Gpu, ...]
-    processes: tuple[Process, ...]
-    dispatch_prefix: str
-    raw_nvtx_names: bool
-    sections: tuple[str, ...] = ()
-    traced: Traced = Traced()
-    max_nvtx_names: int | None = None
-    categories: CategoriesFile | None = None
-    steps: str | None = None
-    incomplete: bool = False
-    """Whether the trace shows that GPU rows are missing, so that busy is a lower bound."""
+    MORE_KEYS: ClassVar = True
+    WITHIN: ClassVar = {"filters": "options that change what is counted under which name, and what is in the document"}
 
-    def to_dict(self) -> Json:
-        """Return the fields, times in seconds; ``window`` is null: the whole trace."""
-        return {
-            "product": self.product,
-            "product_version": self.product_version,
-            "schema_version": self.schema_version,
-            "session_s": to_seconds(self.session_ns),
-            "graph_trace_mode": self.graph_trace_mode,
-            "gpus": [gpu.to_dict() for gpu in self.gpus],
-            "processes": [process.to_dict() for process in self.processes],
-            "incomplete": self.incomplete,
-            "window": None,
-            "filters": {
-                "dispatch_prefix": self.dispatch_prefix,
-                "raw_nvtx_names": self.raw_nvtx_names,
-                "sections": list(self.sections),
-                "max_nvtx_names": self.max_nvtx_names,
-                "categories": None if self.categories is None else self.categories.to_dict(),
-                "steps": self.steps,
-            },
-            "traced": self.traced.to_dict(),
-        }
+    product: str | None = label("name of the product that exported it")
+    product_version: str | None = label("its version")
+    schema_version: str | None = label("version of the export schema")
+    session_ns: int | None = figure(
+        "s", "length of the profiling session, start-up and teardown included", label="session"
+    )
+    graph_trace_mode: str | None = label("`graph`, `node`, or what else the capture settings say, in lower case")
+    gpus: tuple[Gpu, ...] = part("CUDA GPUs of the machine, by ordinal, those without one last")
+    processes: tuple[Process, ...] = part("processes with at least one row, by pid")
+    incomplete: bool = label("whether GPU rows are missing, so that busy is a lower bound", default=False)
+    dispatch_prefix: str = label("as `--dispatch-prefix` says", within="filters")
+    raw_nvtx_names: bool = label("as `--raw-nvtx-names` says", within="filters")
+    sections: tuple[str, ...] = label(
+        "the sections that were made, `steps` apart",
+        within="filters",
+        former_values=(("api_tails", "api_durations"), ("kernel_tails", "kernel_durations")),
+    )
+    max_nvtx_names: int | None = label(
+        "as `--max-names` says; null in documents of before it was kept, which do not tell the two below either",
+        within="filters",
+        least=1,
+        default=None,
+    )
+    categories: CategoriesFile | None = part(
+        "the file of kernel categories, as `--categories` says; null: those shipped", within="filters", default=None
+    )
+    steps: str | None = label("as `--steps` says; null: none", within="filters", default=None)
+    traced: Traced = part("what was traced, with or without events", default=Traced())
 
-    @classmethod
-    def from_dict(cls, data: Json) -> Capture:
-        """Undo :meth:`to_dict`."""
-        filters = data["filters"]
-        categories = filters.get("categories")
-        return cls(
-            product=data["product"],
-            product_version=data["product_version"],
-            schema_version=data["schema_version"],
-            session_ns=to_ns(data["session_s"]),
-            graph_trace_mode=data["graph_trace_mode"],
-            gpus=tuple(Gpu(**gpu) for gpu in data["gpus"]),
-            processes=tuple(Process(**process) for process in data["processes"]),
-            dispatch_prefix=filters["dispatch_prefix"],
-            raw_nvtx_names=filters["raw_nvtx_names"],
-            sections=tuple(filters["sections"]),
-            traced=Traced.from_dict(data.get("traced", {})),
-            max_nvtx_names=filters.get("max_nvtx_names"),
-            categories=None if categories is None else CategoriesFile(categories["file"], categories["sha256"]),
-            steps=filters.get("steps"),
-            incomplete=data.get("incomplete", False),
-        )
+    @property
+    @computed("null: the whole trace", after="incomplete")
+    def window(self) -> None:
+        """The part of the trace that was looked at; None for all of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Stream:
     """One stream of one context of one process: its own busy time and operations."""
 
-    process: int | None
-    context: int
-    stream: int
-    busy_ns: int
-    count: int
-
-    def to_dict(self) -> Json:
-        """Return the fields, times in seconds."""
-        return {
-            "process": self.process,
-            "context": self.context,
-            "stream": self.stream,
-            "busy_s": to_seconds(self.busy_ns),
-            "count": self.count,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Json) -> Stream:
-        """Undo :meth:`to_dict`."""
-        return cls(data["process"], data["context"], data["stream"], to_ns(data["busy_s"]), data["count"])
+    process: int | None = label("process id; null when the export does not say")
+    context: int = label("CUDA context")
+    stream: int = label("CUDA stream; unique only with process and context")
+    busy_ns: int = figure("s", "length of the union of its operations", label="busy")
+    count: int = figure("count", "operations of all kinds", label="count", counts="operations")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class DeviceProcess:
     """What one process did on a device, as if it had the device alone; times None without operations of any length."""
 
-    process: int | None
-    span_ns: int | None
-    busy_ns: int | None
+    process: int | None = label("process id; null when the export does not say", least=0)
+    span_ns: int | None = figure(
+        "s", "last end minus first start of the process's own operations; null where none has a length", label="span"
+    )
+    busy_ns: int | None = figure("s", "length of the union of its own operations", label="busy")
 
     @property
+    @computed("span minus busy", unit="s", bad="up", label="idle", after="busy_ns")
     def idle_ns(self) -> int | None:
         """Time of the process's own span in which nothing of it ran."""
         return None if self.span_ns is None or self.busy_ns is None else self.span_ns - self.busy_ns
 
-    def to_dict(self) -> Json:
-        """Return the fields, times in seconds."""
-        return {
-            "process": self.process,
-            "span_s": to_seconds(self.span_ns),
-            "busy_s": to_seconds(self.busy_ns),
-            "idle_s": to_seconds(self.idle_ns),
-        }
 
-    @classmethod
-    def from_dict(cls, data: Json) -> DeviceProcess:
-        """Undo :meth:`to_dict`."""
-        return cls(data["process"], to_ns(data["span_s"]), to_ns(data["busy_s"]))
-
-
-@dataclass(frozen=True, slots=True)
+@result
 class Device:
     """One GPU: ``busy_ns + idle_ns == span_ns``; all None for a GPU that did nothing.
 
@@ -317,17 +220,25 @@ class Device:
     there where more than one process used the device.
     """
 
-    device: int
-    name: str | None
-    uuid: str | None
-    span_ns: int | None
-    busy_ns: int | None
-    union_ns: Mapping[str, int]
-    sum_ns: Mapping[str, int]
-    count: Mapping[str, int]
-    streams: tuple[Stream, ...]
-    processes: tuple[int, ...]
-    by_process: tuple[DeviceProcess, ...] = ()
+    MORE_KEYS: ClassVar = True
+
+    device: int = label("CUDA ordinal, as the process sees it")
+    name: str | None = label("name of the GPU")
+    uuid: str | None = label("uuid; tells devices apart that share an ordinal")
+    span_ns: int | None = figure("s", "last end minus first start of this device", bad="up", label="span")
+    busy_ns: int | None = figure("s", "length of the union of its activity", label="busy")
+    union_ns: Mapping[str, int] = figure(
+        "s", "busy time by kind of operation; kinds may overlap", label="union", names=OPERATION_KINDS
+    )
+    sum_ns: Mapping[str, int] = figure("s", "plain sum of lengths by kind", label="sum", names=OPERATION_KINDS)
+    count: Mapping[str, int] = figure("count", "rows by kind", label="count", counts="rows", names=OPERATION_KINDS)
+    streams: tuple[Stream, ...] = part("streams with at least one operation, by process, context and stream")
+    processes: tuple[int, ...] = label("ids of the processes that used the device, ascending", least=0)
+    by_process: tuple[DeviceProcess, ...] = part(
+        "where several processes used the device: what each did, as if it had the device alone; by process id; "
+        "else empty",
+        default=(),
+    )
 
     @property
     def did_work(self) -> bool:
@@ -335,52 +246,26 @@ class Device:
         return self.span_ns is not None
 
     @property
+    @computed("span minus busy", unit="s", bad="up", label="idle", after="busy_ns")
     def idle_ns(self) -> int | None:
         """Time of the span in which nothing ran."""
         return None if self.span_ns is None or self.busy_ns is None else self.span_ns - self.busy_ns
 
     @property
+    @computed("busy over span", unit="ratio", bad="down", label="busy", most=1, after="idle_ns")
     def busy_ratio(self) -> float | None:
         """Busy time over span."""
         return self.busy_ns / self.span_ns if self.span_ns and self.busy_ns is not None else None
 
     @property
+    @computed(
+        "sum of all lengths over busy: how many operations ran at once, on average over the busy time",
+        unit="count",
+        label="at once",
+        counts="operations",
+        least=1,
+        after="busy_ratio",
+    )
     def concurrency_mean(self) -> float | None:
         """How many operations ran at once, on average over the busy time."""
         return sum(self.sum_ns.values()) / self.busy_ns if self.busy_ns else None
-
-    def to_dict(self) -> Json:
-        """Return the fields, times in seconds."""
-        return {
-            "device": self.device,
-            "name": self.name,
-            "uuid": self.uuid,
-            "span_s": to_seconds(self.span_ns),
-            "busy_s": to_seconds(self.busy_ns),
-            "idle_s": to_seconds(self.idle_ns),
-            "busy_ratio": self.busy_ratio,
-            "concurrency_mean": self.concurrency_mean,
-            "union_s": {kind: to_seconds(ns) for kind, ns in self.union_ns.items()},
-            "sum_s": {kind: to_seconds(ns) for kind, ns in self.sum_ns.items()},
-            "count": dict(self.count),
-            "streams": [stream.to_dict() for stream in self.streams],
-            "processes": list(self.processes),
-            "by_process": [own.to_dict() for own in self.by_process],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Json) -> Device:
-        """Undo :meth:`to_dict`."""
-        return cls(
-            device=data["device"],
-            name=data["name"],
-            uuid=data["uuid"],
-            span_ns=to_ns(data["span_s"]),
-            busy_ns=to_ns(data["busy_s"]),
-            union_ns={kind: to_ns(data["union_s"][kind]) for kind in KINDS},
-            sum_ns={kind: to_ns(data["sum_s"][kind]) for kind in KINDS},
-            count={kind: data["count"][kind] for kind in KINDS},
-            streams=tuple(Stream.from_dict(stream) for stream in data["streams"]),
-            processes=tuple(data["processes"]),
-            by_process=tuple(DeviceProcess.from_dict(own) for own in data.get("by_process", ())),
-        )

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any
-
-from nsys_digest.model.codec import encode
+from nsys_digest.model.catalogue import figure, label, part, result
+from nsys_digest.model.codec import encode, json_text
+from nsys_digest.units import counted
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class KernelUse:
     """A full kernel name with its time, and the pattern that took it; the last four are None where none did."""
 
-    name: str
-    count: int
-    total_ns: int
-    category: str | None
-    kind: str | None
-    source: str | None
-    pattern: str | None
+    name: str = label("full name of the kernel")
+    count: int = figure("count", "kernels of that name", label="count", counts="kernels")
+    total_ns: int = figure("s", "plain sum of their lengths", label="total")
+    category: str | None = label("the category that the pattern is of")
+    kind: str | None = label("the kind of communication that it says")
+    source: str | None = label("where the pattern stands: file and number")
+    pattern: str | None = label("its pattern")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class CategoryUse:
     """Which pattern took which kernel of a trace, most time first."""
 
-    file: str
-    kernels: tuple[KernelUse, ...]
+    file: str = label("name of the trace, without its folder")
+    kernels: tuple[KernelUse, ...] = part("kernels by full name, most time first")
+
+    def __repr__(self) -> str:
+        """Return the file and how many names there are, and not all of them."""
+        return f"<CategoryUse {self.file!r}: {counted(len(self.kernels), 'kernel name')}>"
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the fields as JSON text, times in seconds."""
-        layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 2}
-        return json.dumps(encode(self), ensure_ascii=False, allow_nan=False, **layout)
+        return json_text(encode(self), compact=compact)

@@ -1,122 +1,115 @@
-"""Sections of the digest to JSON and back, by their types: times become seconds here and nowhere else.
+"""Results to JSON, as their fields are declared: here alone do times become seconds.
 
-A field ``busy_ns`` is written as ``busy_s``, in seconds; a field of nanoseconds that is a position on the trace's
-clock keeps its name and unit. A field ``ns`` becomes ``s``.
+What there is to do for a type is found out once; then values are only passed through.
 """
 
 from __future__ import annotations
 
-import math
-import types
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, field, fields, is_dataclass
+import json
+from collections.abc import Callable
+from dataclasses import is_dataclass
 from functools import cache
-from itertools import repeat
-from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
+from operator import attrgetter, methodcaller
+from typing import Any, TypeAlias, TypeVar, get_args, get_origin
 
-from nsys_digest.units import to_ns, to_seconds
+from nsys_digest.model.catalogue import AS_LIST, OWN_FORM, OWN_KEY, Key, is_list, is_mapping, keys_of, without_none
+from nsys_digest.units import to_seconds
 
-_POSITIONS: Final = frozenset({"start_ns"})
-
-
-def keyed(key: str) -> Any:
-    """Declare a dataclass field that is written under another key than its name gives."""
-    return field(metadata={"key": key})
+Made = TypeVar("Made")
+Encoder: TypeAlias = Callable[[Any], Any]
+Decoder: TypeAlias = Callable[[Any], Any]
 
 
-def _key(declared: Field[Any]) -> tuple[str, bool]:
-    """Return the JSON key of a field, and whether its values are times."""
-    name = declared.name
-    if name in _POSITIONS:
-        return name, False
-    time = name == "ns" or name.endswith("_ns")
-    return declared.metadata.get("key", name[:-2] + "s" if time else name), time
+def encode(value: Any) -> Any:
+    """Return a declared result as JSON values."""
+    cls: Any = type(value)
+    return _encoder(cls)(value)
 
 
-def encode(value: Any, *, time: bool = False) -> Any:
-    """Return a section as JSON values; ``time`` tells that its integers are nanoseconds."""
-    if is_dataclass(value) and not isinstance(value, type):
-        document = {}
-        for declared in fields(value):
-            key, is_time = _key(declared)
-            document[key] = encode(getattr(value, declared.name), time=is_time)
-        computed = getattr(value, "computed", None)
-        return document if computed is None else computed(document)
-    if isinstance(value, Mapping):
-        return {key: encode(item, time=time) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [encode(item, time=time) for item in value]
-    return to_seconds(value) if time and isinstance(value, int) else value
+def json_text(document: Any, *, compact: bool = False) -> str:
+    """Return JSON values as text: indented by two, or on one line; never NaN or Infinity."""
+    if compact:
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+
+
+def in_document(key: Key, value: Any) -> Any:
+    """Return the value of one key as a document has it."""
+    encoder = _encoder_of(key.hint, time=key.is_time)
+    return value if encoder is None else encoder(value)
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
+def _encoder(cls: Any) -> Encoder:
+    """Return what makes an object of a declared class, or the list of its values."""
+    if hasattr(cls, OWN_FORM):
+        return methodcaller(OWN_FORM)
+    if getattr(cls, AS_LIST, False):
+        keys = keys_of(cls)
+        steps = [(attrgetter(key.attribute), _encoder_of(key.hint, time=key.is_time)) for key in keys]
+        return lambda value: [get(value) if made is None else made(get(value)) for get, made in steps]
+    plan = [
+        (
+            key.key,
+            key.declared.within,
+            attrgetter(key.attribute),
+            _encoder_of(key.hint, time=key.is_time),
+            key.inline and attrgetter(key.inline),
+            key.declared.left_out,
+        )
+        for key in keys_of(cls)
+    ]
+    if all(within is None and not inline and not left_out for _, within, _, _, inline, left_out in plan):
+        return _plain_encoder([(key, get, made) for key, _, get, made, _, _ in plan])
+
+    def encoder(value: Any) -> dict[str, Any]:
+        document: dict[str, Any] = {}
+        for key, within, get, made, inline, left_out in plan:
+            if inline and inline(value) is None:
+                continue
+            item = get(value)
+            if item is None and left_out:
+                continue
+            into = document if within is None else document.setdefault(within, {})
+            into[key] = item if made is None else made(item)
+        return document
+
+    return encoder
 
 
-def decode(hint: Any, document: Any) -> Any:
-    """Read a section of that type back; raises KeyError, TypeError or ValueError where it does not fit."""
-    return _decode(hint, document, time=False)
+def _plain_encoder(plan: list[tuple[str, Encoder, Encoder | None]]) -> Encoder:
+    def encoder(value: Any) -> dict[str, Any]:
+        return {key: get(value) if made is None else made(get(value)) for key, get, made in plan}
+
+    return encoder
 
 
-def _decode(hint: Any, value: Any, *, time: bool) -> Any:
-    if value is None:
-        return None
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        inner = [argument for argument in arguments if argument is not type(None)]
-        return _decode(inner[0], value, time=time) if len(inner) == 1 else value
+def _encoder_of(hint: Any, *, time: bool) -> Encoder | None:
+    """Return what makes a JSON value of a type; None where that is the value itself."""
+    hint, optional = without_none(hint)
     if is_dataclass(hint) and isinstance(hint, type):
-        hints = _hints(hint)
-        found = {}
-        for declared in fields(hint):
-            key, is_time = _key(declared)
-            if key not in value and declared.default is not MISSING:
-                continue  # an older document
-            found[declared.name] = _decode(hints[declared.name], value[key], time=is_time)
-        return hint(**found)
-    if origin is tuple:
-        return tuple(_decode(arguments[0], item, time=time) for item in value)
-    if origin is not None and issubclass(origin, Mapping):
-        return {key: _decode(arguments[1], item, time=time) for key, item in value.items()}
-    return to_ns(value) if time else value
+        made = _encoder(hint)
+    elif is_list(hint):
+        made = _list_encoder(_encoder_of(get_args(hint)[0], time=time))
+    elif get_origin(hint) is tuple:
+        made = _row_encoder([_encoder_of(item, time=time) for item in get_args(hint)])
+    elif is_mapping(hint):
+        kind, _ = without_none(get_args(hint)[1])
+        made = _mapping_encoder(_encoder_of(get_args(hint)[1], time=time), keyed=hasattr(kind, OWN_KEY))
+    else:
+        return to_seconds if time and hint is int else None
+    return (lambda value: None if value is None else made(value)) if optional else made
 
 
-def check(hint: Any, value: Any, where: str) -> None:
-    """Raise TypeError, with the place, where a value that was read from outside is not of its declared type."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in arguments:
-            return
-        if is_dataclass(arguments[0]) or get_origin(arguments[0]) is not None:
-            check(arguments[0], value, where)
-        elif not any(_is_plain(choice, value) for choice in arguments):
-            raise TypeError(f"{where} is {type(value).__name__}")
-    elif is_dataclass(hint) and isinstance(hint, type):
-        if not isinstance(value, hint):
-            raise TypeError(f"{where} is {type(value).__name__}")
-        for name, inner in _hints(hint).items():
-            if get_origin(inner) is not ClassVar:
-                check(inner, getattr(value, name), f"{where}.{name}")
-    elif origin is tuple:
-        if not isinstance(value, tuple):
-            raise TypeError(f"{where} is {type(value).__name__}")
-        kinds = repeat(arguments[0]) if arguments[-1] is Ellipsis else arguments
-        for index, (inner, item) in enumerate(zip(kinds, value, strict=False)):
-            check(inner, item, f"{where}[{index}]")
-    elif origin is not None:
-        if not isinstance(value, Mapping):
-            raise TypeError(f"{where} is {type(value).__name__}")
-        for name, item in value.items():
-            check(arguments[1], item, f"{where}.{name}")
-    elif not _is_plain(hint, value):
-        raise TypeError(f"{where} is {type(value).__name__}")
+def _list_encoder(item: Encoder | None) -> Encoder:
+    return list if item is None else lambda value: list(map(item, value))
 
 
-def _is_plain(hint: Any, value: Any) -> bool:
-    """Tell whether a value is a finite number, a text or a flag, as the type says; a whole float is no int."""
-    if hint is type(None):
-        return value is None
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
+def _row_encoder(items: list[Encoder | None]) -> Encoder:
+    return lambda row: [value if item is None else item(value) for item, value in zip(items, row, strict=True)]
+
+
+def _mapping_encoder(item: Encoder | None, *, keyed: bool) -> Encoder:
+    if keyed and item is not None:
+        return lambda value: {getattr(part, OWN_KEY): item(part) for part in value.values()}
+    return dict if item is None else lambda value: {key: item(part) for key, part in value.items()}

@@ -1,14 +1,10 @@
-"""The digest and its parts: frozen, typed, in integer nanoseconds.
-
-``to_dict`` is the only place where nanoseconds become seconds, and ``from_dict`` undoes it exactly.
-"""
+"""The digest: one trace in one object, frozen, typed, in integer nanoseconds; the codec makes its document."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from nsys_digest.errors import DigestInvalid
 from nsys_digest.model.base_types import (
@@ -17,118 +13,165 @@ from nsys_digest.model.base_types import (
     Device,
     DispatchMark,
     FailedCalls,
-    Json,
     NvtxRange,
     RunFacts,
     Warn,
 )
-from nsys_digest.model.codec import check, decode, encode
-from nsys_digest.model.former_names import with_present_names
+from nsys_digest.model.catalogue import Json, computed, document, figure, keys_of, label, part
+from nsys_digest.model.codec import encode, json_text
+from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.section_types import (
     Category,
     Communication,
-    DispatchStep,
     Durations,
     Idle,
     Launch,
     Memory,
-    Steps,
 )
-from nsys_digest.units import to_ns, to_seconds
+from nsys_digest.model.step_types import DispatchStep, Steps
+from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:
     import pandas
 
 SCHEMA_VERSION: Final = "1.0"
+TOOL: Final[Literal["nsys-digest"]] = "nsys-digest"
 NOTES: Final = (
     "GPU busy is interval union, not utilization counter. CPU/API/NVTX times overlap GPU work and each other; "
     "do not sum them as exclusive costs."
 )
 
 
-ADDED: Final[Mapping[str, Any]] = {
-    "idle": Idle,
-    "launch": Launch,
-    "memory": Memory,
-    "communication": tuple[Communication, ...],
-    "categories": Mapping[str, Category],
-    "api_durations": Mapping[str, Durations],
-    "kernel_durations": Mapping[str, Durations],
-    "dispatch_steps": tuple[DispatchStep, ...],
-    "steps": Steps,
-}
-"""The sections that may be left out, in the order of the document, each with its type."""
-
-
-@dataclass(frozen=True, slots=True)
+@document
 class Digest:
     """The digest of one trace. The order of every collection is part of the contract; see docs/json.md."""
 
-    file: str
-    gpu_activity_span_ns: int | None
-    gpu_busy_union_ns: int | None
-    kernel_count: int
-    graph_node_kernel_count: int
-    api: Mapping[str, CountTotal]
-    nvtx: Mapping[str, NvtxRange]
-    dispatch: Mapping[str, int]
-    dispatch_timeline: tuple[DispatchMark, ...]
-    top_kernels: tuple[tuple[str, CountTotal], ...]
-    capture: Capture
-    warnings: tuple[Warn, ...]
-    devices: tuple[Device, ...]
-    api_backtrace_rows: int
-    tool_version: str
-    failed_calls: tuple[FailedCalls, ...] | None = None
-    """None where the export, or an older document, does not say what calls returned."""
-    idle: Idle | None = None
-    launch: Launch | None = None
-    memory: Memory | None = None
-    communication: tuple[Communication, ...] | None = None
-    categories: Mapping[str, Category] | None = None
-    api_durations: Mapping[str, Durations] | None = None
-    kernel_durations: Mapping[str, Durations] | None = None
-    dispatch_steps: tuple[DispatchStep, ...] | None = None
-    steps: Steps | None = None
-    notes: str = NOTES
-    schema_version: str = field(default=SCHEMA_VERSION)
-    path: str | None = None
-    """The path of the trace as it was given; None in a document of before it was kept."""
-    run: RunFacts = field(default_factory=RunFacts)
+    MORE_KEYS: ClassVar = True
+    WITHIN: ClassVar = {"tool": "what wrote the document"}
+    TITLE: ClassVar = "nsys-digest digest, version 1"
+    ABOUT: ClassVar = (
+        "One NVIDIA Nsight Systems trace in one object. Names ending in _s are seconds, in _ns nanoseconds on the "
+        "trace's own clock. null means not measured, never zero. Keys may be added within version 1; none changes its "
+        "meaning."
+    )
+
+    file: str = label("name of the trace, without its folder")
+    gpu_activity_span_ns: int | None = figure(
+        "s",
+        "last end minus first start over all GPU activity of all devices; null without any that has a length",
+        bad="up",
+        label="GPU span",
+    )
+    gpu_busy_union_ns: int | None = figure(
+        "s",
+        "length of the union of the half-open intervals of all GPU activity of all devices; null as the span",
+        bad="up",
+        label="GPU busy",
+    )
+    kernel_count: int = figure("count", "rows of the kernel table", bad="up", label="kernels", counts="rows")
+    graph_node_kernel_count: int = figure(
+        "count", "kernels with a CUDA graph node id", label="graph node kernels", counts="rows"
+    )
+    api: Mapping[str, CountTotal] = part(
+        "CUDA runtime and driver calls by recorded name, `[calls, total_s]`; most total time first, then by name"
+    )
+    nvtx: Mapping[str, NvtxRange] = part(
+        "NVTX ranges by `domain:name`, those of the default domain by name alone; in order of first start, then by name"
+    )
+    dispatch: Mapping[str, int] = figure(
+        "count",
+        "how often each dispatch text occurs; in order of first appearance, then by name",
+        label="count",
+        counts="marks",
+    )
+    dispatch_timeline: tuple[DispatchMark, ...] = part("dispatch marks and ranges, by start, then by name")
+    top_kernels: tuple[tuple[str, CountTotal], ...] = part(
+        "`[short name, [count, total_s]]`, most total time first, then by name; 20 of them, or as `--top N` says"
+    )
+    notes: str = label("what busy means and what must not be added up", always=True, default=NOTES)
+    schema_version: str = label(
+        "version of this document, `major.minor`; the minor number grows with added keys",
+        pattern=r"^1\.[0-9]+$",
+        always=True,
+        default=SCHEMA_VERSION,
+    )
+    tool_version: str = label("version of the package that wrote it", key="version", within="tool")
+    path: str | None = label(
+        "path of the trace as it was given; tells files of one name apart; null in a document of before it was kept",
+        default=None,
+    )
+    run: RunFacts = part("the run that was traced", default_factory=RunFacts)
+    capture: Capture = part("facts about the trace, and what the digest was asked for")
+    warnings: tuple[Warn, ...] = part(
+        "what limits the numbers, by code in the order of docs/messages.md, then as found"
+    )
+    devices: tuple[Device, ...] = part("GPUs, in order of the CUDA ordinal", by=("device",))
+    api_backtrace_rows: int = figure(
+        "count", "API rows of other event classes, left out of `api`", label="backtrace rows", counts="rows"
+    )
+    failed_calls: tuple[FailedCalls, ...] | None = part(
+        "calls that returned an error, by name and error, most first, then by name; null where the export does not "
+        "say what calls returned",
+        default=None,
+    )
+    idle: Idle | None = part("why each device was idle within its span", left_out=True, default=None)
+    launch: Launch | None = part("what launches of kernels and graphs cost", left_out=True, default=None)
+    memory: Memory | None = part("copies and sets, over all devices", left_out=True, default=None)
+    communication: tuple[Communication, ...] | None = part(
+        "collectives against compute: devices with kernels, in the order of `devices`",
+        by=("device",),
+        left_out=True,
+        default=None,
+    )
+    categories: Mapping[str, Category] | None = part(
+        "kernels by category over all devices; most time first, then by name", left_out=True, default=None
+    )
+    api_durations: Mapping[str, Durations] | None = part(
+        "lengths of the calls of `api` by name as recorded; most time first, then by name",
+        former=("api_tails",),
+        left_out=True,
+        default=None,
+    )
+    kernel_durations: Mapping[str, Durations] | None = part(
+        "lengths of all kernels by short name; most time first, then by name",
+        former=("kernel_tails",),
+        left_out=True,
+        default=None,
+    )
+    dispatch_steps: tuple[DispatchStep, ...] | None = part(
+        "dispatch marks by mode, and by mode and padded size; by mode (marks without one first), then all of the "
+        "mode, then by size",
+        by=("mode", "?padded"),
+        left_out=True,
+        default=None,
+    )
+    steps: Steps | None = part(
+        "instances of the range that `--steps` names, each one step", left_out=True, default=None
+    )
+
+    def __repr__(self) -> str:
+        """Return the file, span and busy time, and not the whole document."""
+        span, busy = (duration(ns) for ns in (self.gpu_activity_span_ns, self.gpu_busy_union_ns))
+        return f"<Digest {self.file!r}: span {span}, busy {busy}, {counted(self.kernel_count, 'kernel')}>"
 
     @property
+    @computed("span minus busy; null as the span", unit="s", bad="up", label="GPU idle", after="gpu_busy_union_ns")
     def gpu_idle_within_span_ns(self) -> int | None:
         """Span minus busy."""
         if self.gpu_activity_span_ns is None or self.gpu_busy_union_ns is None:
             return None
         return self.gpu_activity_span_ns - self.gpu_busy_union_ns
 
+    @property
+    @computed("what wrote the document: always nsys-digest", key="name", within="tool", after="schema_version")
+    def tool(self) -> Literal["nsys-digest"]:
+        """The name of the program."""
+        return TOOL
+
     def to_dict(self) -> Json:
         """Return the JSON document, version 1 of the contract; times in seconds."""
-        return {
-            "file": self.file,
-            "gpu_activity_span_s": to_seconds(self.gpu_activity_span_ns),
-            "gpu_busy_union_s": to_seconds(self.gpu_busy_union_ns),
-            "gpu_idle_within_span_s": to_seconds(self.gpu_idle_within_span_ns),
-            "kernel_count": self.kernel_count,
-            "graph_node_kernel_count": self.graph_node_kernel_count,
-            "api": {name: call.to_list() for name, call in self.api.items()},
-            "nvtx": {name: ranges.to_dict() for name, ranges in self.nvtx.items()},
-            "dispatch": dict(self.dispatch),
-            "dispatch_timeline": [mark.to_dict() for mark in self.dispatch_timeline],
-            "top_kernels": [[name, total.to_list()] for name, total in self.top_kernels],
-            "notes": self.notes,
-            "schema_version": self.schema_version,
-            "tool": {"name": "nsys-digest", "version": self.tool_version},
-            "path": self.path,
-            "run": self.run.to_dict(),
-            "capture": self.capture.to_dict(),
-            "warnings": [{"code": warn.code, "message": warn.message} for warn in self.warnings],
-            "devices": [device.to_dict() for device in self.devices],
-            "api_backtrace_rows": self.api_backtrace_rows,
-            "failed_calls": None if self.failed_calls is None else [calls.to_dict() for calls in self.failed_calls],
-            **{name: encode(part) for name in ADDED if (part := getattr(self, name)) is not None},
-        }
+        written: Json = encode(self)
+        return written
 
     @classmethod
     def from_dict(cls, data: Json) -> Digest:
@@ -145,42 +188,16 @@ class Digest:
                 f"{version!r}); write one with: nsys-digest summarize TRACE.sqlite --format json"
             )
         try:
-            data = with_present_names(data)
-            digest = cls(
-                file=data["file"],
-                gpu_activity_span_ns=to_ns(data["gpu_activity_span_s"]),
-                gpu_busy_union_ns=to_ns(data["gpu_busy_union_s"]),
-                kernel_count=data["kernel_count"],
-                graph_node_kernel_count=data["graph_node_kernel_count"],
-                api={name: CountTotal.from_list(pair) for name, pair in data["api"].items()},
-                nvtx={name: NvtxRange.from_dict(ranges) for name, ranges in data["nvtx"].items()},
-                dispatch=data["dispatch"],
-                dispatch_timeline=tuple(DispatchMark(**mark) for mark in data["dispatch_timeline"]),
-                top_kernels=tuple((name, CountTotal.from_list(pair)) for name, pair in data["top_kernels"]),
-                capture=Capture.from_dict(data["capture"]),
-                warnings=tuple(Warn(warn["code"], warn["message"]) for warn in data["warnings"]),
-                devices=tuple(Device.from_dict(device) for device in data["devices"]),
-                api_backtrace_rows=data["api_backtrace_rows"],
-                tool_version=data["tool"]["version"],
-                failed_calls=_failed_calls(data.get("failed_calls")),
-                **{name: decode(hint, data[name]) for name, hint in ADDED.items() if name in data},
-                notes=data["notes"],
-                path=data.get("path"),
-                run=RunFacts.from_dict(data.get("run", {})),
-                schema_version=version,
-            )
-            check(cls, digest, "digest")
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
+            return decode(cls, data)
+        except Misfit as misfit:
             raise DigestInvalid(
-                f"this digest is incomplete or damaged ({type(error).__name__}: {error}); write it again with: "
+                f"this digest is incomplete or damaged: {misfit}; write it again with: "
                 "nsys-digest summarize TRACE.sqlite --format json"
             ) from None
-        return digest
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
-        layout: Json = {"separators": (",", ":")} if compact else {"indent": 2}
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
+        return json_text(self.to_dict(), compact=compact)
 
     @classmethod
     def from_json(cls, text: str) -> Digest:
@@ -208,7 +225,5 @@ class Digest:
         return frames(self)
 
 
-def _failed_calls(rows: list[Json] | None) -> tuple[FailedCalls, ...] | None:
-    if rows is None:
-        return None
-    return tuple(FailedCalls(row["name"], row["error"], row["value"], row["count"]) for row in rows)
+ADDED: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.left_out)
+"""The sections that may be left out, in the order of the document."""

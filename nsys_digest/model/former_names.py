@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _SECTIONS: Final[Mapping[str, str]] = {"api_tails": "api_durations", "kernel_tails": "kernel_durations"}
+_WARNINGS: Final[Mapping[str, str]] = {"unattributed-kernels": "unattributed-work"}
 _SUM: Final[Mapping[str, str]] = {"s": "sum_s"}
 _KEYS: Final[tuple[tuple[tuple[str, ...], Mapping[str, str]], ...]] = (
     (("idle", "devices", "*", "causes", "*"), _SUM),
@@ -30,6 +31,7 @@ def with_present_names(document: dict[str, Any]) -> dict[str, Any]:
     sections = [_SECTIONS.get(name, name) for name in filters["sections"]]
     for path, names in _KEYS:
         renamed = _within(renamed, path, names)
+    renamed["warnings"] = [one | {"code": _WARNINGS.get(one["code"], one["code"])} for one in renamed["warnings"]]
     if isinstance(renamed.get("steps"), dict):
         renamed["steps"] = _steps(renamed["steps"])
     return renamed | {"capture": renamed["capture"] | {"filters": filters | {"sections": sections}}}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from nsys_digest.model.base_types import Gpu, Json, Traced
-from nsys_digest.units import to_seconds
+from nsys_digest.model.base_types import Gpu, Traced
+from nsys_digest.model.catalogue import Json
+from nsys_digest.model.codec import encode, json_text
+from nsys_digest.units import counted, size, to_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,10 @@ class Inspection:
     traced: Traced
     recorded_at: str | None
 
+    def __repr__(self) -> str:
+        """Return the file and its size, and not all tables."""
+        return f"<Inspection {self.file!r}: {size(self.size_bytes)}, {counted(len(self.tables), 'table')}>"
+
     def to_dict(self) -> Json:
         """Return the fields; lengths of time in seconds, positions in nanoseconds."""
         return {
@@ -68,9 +73,9 @@ class Inspection:
             "schema_version": self.schema_version,
             "recorded_at": self.recorded_at,
             "session_s": to_seconds(self.session_ns),
-            "traced": self.traced.to_dict(),
+            "traced": encode(self.traced),
             "graph_trace_mode": self.graph_trace_mode,
-            "gpus": [gpu.to_dict() for gpu in self.gpus],
+            "gpus": [encode(gpu) for gpu in self.gpus],
             "processes": [{"pid": process.pid, "name": process.name} for process in self.processes],
             "process_count": self.process_count,
             "tables": [{"name": table.name, "rows": table.rows, "exact": table.exact} for table in self.tables],
@@ -85,5 +90,4 @@ class Inspection:
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the fields as JSON text."""
-        layout: Json = {"separators": (",", ":")} if compact else {"indent": 2}
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **layout)
+        return json_text(self.to_dict(), compact=compact)

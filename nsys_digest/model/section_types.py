@@ -1,12 +1,12 @@
-"""The added sections of the digest: frozen, typed, in integer nanoseconds; ``codec`` turns them into JSON."""
+"""The added sections of the digest: frozen, typed, in integer nanoseconds; every field says what it means."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from nsys_digest.model.codec import keyed
+from nsys_digest.model.catalogue import computed, figure, label, part, result
+from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.units import to_seconds
 
 SECTIONS: Final = (
@@ -21,175 +21,231 @@ SECTIONS: Final = (
     "kernel_durations",
 )
 """The sections that can be left out; ``steps`` is there when a step is named."""
+CAUSES: Final = ("queued", *(kind.value for kind in CallClass), "host", "unattributed")
+"""Why a GPU is idle, in the order of the document."""
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Durations:
-    """A set of lengths of time. Percentiles are nearest rank: the value at position ceil(p / 100 * count), from 1."""
+    """A set of lengths of time. Percentiles are nearest rank: the value at position ceil(p / 100 * count), from 1.
 
-    count: int
-    total_ns: int
-    min_ns: int | None
-    p50_ns: int | None
-    p95_ns: int | None
-    p99_ns: int | None
-    max_ns: int | None
+    A queue delay or latency of clocks that disagree may be negative.
+    """
 
-    def computed(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Put the mean behind the total."""
-        mean = {"mean_s": to_seconds(self.total_ns) / self.count if self.count else None}
-        return {key: document[key] for key in ("count", "total_s")} | mean | document
+    count: int = figure("count", "how many", label="count")
+    total_ns: int = figure("s", "their sum", bad="up", label="total", least=None)
+    min_ns: int | None = figure("s", "the least", bad="up", label="min", least=None)
+    p50_ns: int | None = figure("s", "percentile 50, nearest rank", bad="up", label="p50", least=None)
+    p95_ns: int | None = figure("s", "percentile 95, nearest rank", bad="up", label="p95", least=None)
+    p99_ns: int | None = figure("s", "percentile 99, nearest rank", bad="up", label="p99", least=None)
+    max_ns: int | None = figure("s", "the greatest", bad="up", label="max", least=None)
+
+    @property
+    @computed("sum over count", unit="s", bad="up", label="mean", least=None, after="total_ns")
+    def mean_s(self) -> float | None:
+        """Mean length in seconds; None of no lengths."""
+        return to_seconds(self.total_ns) / self.count if self.count else None
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Cause:
     """Idle time of one cause: in all, how many gaps have some of it, and the most that one gap has of it."""
 
-    sum_ns: int
-    gaps: int
-    longest_ns: int
+    sum_ns: int = figure("s", "idle time of that cause", bad="up", label="idle", former=("s",))
+    gaps: int = figure("count", "gaps that have some of it", label="gaps", counts="gaps")
+    longest_ns: int = figure("s", "the most that one gap has of it", bad="up", label="longest")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Bin:
     """Gaps of a length from (included) to (excluded)."""
 
-    from_ns: int
-    to_ns: int
-    gaps: int
-    sum_ns: int
+    from_ns: int = figure("s", "shortest length, included", label="from")
+    to_ns: int = figure("s", "longest length, excluded", label="to")
+    gaps: int = figure("count", "gaps of such a length", label="gaps", counts="gaps")
+    sum_ns: int = figure("s", "their sum", label="sum", former=("s",))
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class DeviceIdle:
     """The idle time within the span of one device: the causes add up to it exactly."""
 
-    device: int
-    idle_ns: int
-    gap_count: int
-    causes: Mapping[str, Cause]
-    host_by_nvtx_ns: Mapping[str, int] = keyed("host_by_nvtx")
-    histogram: tuple[Bin, ...] = ()
+    device: int = label("CUDA ordinal")
+    idle_ns: int = figure("s", "idle time, that of the device in `devices`", bad="up", label="idle")
+    gap_count: int = figure("count", "stretches without activity", label="gaps", counts="gaps")
+    causes: Mapping[str, Cause] = part(
+        "the idle time by cause; they add up to it exactly, and all are always there", names=CAUSES, grows=True
+    )
+    host_by_nvtx_ns: Mapping[str, int] = figure(
+        "s",
+        "the time of `host` by innermost range of the thread, `(none)` outside of all; most first, then by name; "
+        "adds up to it",
+        bad="up",
+        label="idle",
+        key="host_by_nvtx",
+    )
+    histogram: tuple[Bin, ...] = part("gaps by length in powers of ten, from below 1 µs up to the longest")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Gap:
     """One gap: what ran before and after it, its causes, and the ranges that cover most of it, the outermost first.
 
     The ranges are those of the thread whose call ended the gap.
     """
 
-    device: int
-    start_ns: int
-    length_ns: int
-    before: str
-    after: str
-    causes_ns: Mapping[str, int] = keyed("causes")
-    nvtx: tuple[str, ...] = ()
+    device: int = label("CUDA ordinal")
+    start_ns: int = label("position on the trace's own clock", counts="ns")
+    length_ns: int = figure("s", "length", bad="up", label="length")
+    before: str = label(
+        "what ended as the gap began: short name of the kernel, or `[memcpy HtoD]`, `[memset]`, `[graph]`"
+    )
+    after: str = label("what ended the gap")
+    causes_ns: Mapping[str, int] = figure(
+        "s", "its time by cause; causes without any are left out", label="idle", key="causes", may_have=CAUSES
+    )
+    nvtx: tuple[str, ...] = label(
+        "names of the push/pop ranges on the thread of the launch call that cover most of the gap, outermost first; at "
+        "most 32"
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Idle:
     """Why each device was idle, and the longest gaps of all devices."""
 
-    devices: tuple[DeviceIdle, ...]
-    longest: tuple[Gap, ...]
+    devices: tuple[DeviceIdle, ...] = part(
+        "devices with GPU activity that has a length, in the order of `devices`", by=("device",)
+    )
+    longest: tuple[Gap, ...] = part(
+        "the longest gaps of all devices, then by device and start; 10 of them, or as `--gaps N` says"
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class LaunchCost:
     """What launches cost: the call, from its end to the start of the work, from its start to that; all of one size.
 
     The delay of work that began before its call returned is 0: it waited for nothing. These are also counted apart.
     """
 
-    api: Durations
-    queue_delay: Durations
-    latency: Durations
-    started_before_return_count: int
+    api: Durations = part("lengths of the calls")
+    queue_delay: Durations = part(
+        "from the end of the call to the start of its work; 0 where the work began before the call returned"
+    )
+    latency: Durations = part(
+        "from the start of the call to the start of its work, of all; negative where clocks disagree"
+    )
+    started_before_return_count: int = figure(
+        "count", "calls whose work began before they returned", label="began before return", counts="calls"
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Launch:
     """Launch calls with the kernels and graphs they launched; a graph launch is one launch, whatever it runs."""
 
-    by_api: Mapping[str, LaunchCost]
-    kernels: LaunchCost
-    graphs: LaunchCost
-    unmatched_kernel_count: int
-    without_work_count: int | None = None
-    """Launches that succeeded outside of a stream capture and have no GPU row; None where no GPU row has a call."""
+    by_api: Mapping[str, LaunchCost] = part(
+        "launch calls that launched a kernel or graph, by name as recorded; most launches first, then by name"
+    )
+    kernels: LaunchCost = part("all but graph launches")
+    graphs: LaunchCost = part("graph launches, each one launch")
+    unmatched_kernel_count: int = figure(
+        "count", "kernels without a call in the trace that launched them", label="unmatched", counts="kernels"
+    )
+    without_work_count: int | None = figure(
+        "count",
+        "launches of kernels and graphs that succeeded outside of a stream capture and have no GPU row; null where "
+        "there are GPU rows and none has a known call, and in older documents",
+        bad="up",
+        label="without work",
+        counts="launches",
+        default=None,
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Bandwidth:
     """Percentiles (nearest rank) of bytes over time, in 1e9 bytes a second, over copies that took time."""
 
-    p50: float | None
-    p95: float | None
-    max: float | None
+    p50: float | None = figure("gbps", "percentile 50, nearest rank", bad="down", label="p50")
+    p95: float | None = figure("gbps", "percentile 95, nearest rank", label="p95")
+    max: float | None = figure("gbps", "the fastest", label="max")
+    p5: float | None = figure("gbps", "percentile 5, nearest rank: the slow end", bad="down", label="p5", default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Copies:
     """Copies of one direction between two kinds of memory."""
 
-    direction: str
-    source_kind: str | None
-    destination_kind: str | None
-    count: int
-    bytes: int
-    sum_ns: int
-    gbps: Bandwidth
+    direction: str = label("`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `UVM HtoD` and so on, or `unknown`")
+    source_kind: str | None = label(
+        "`pageable`, `pinned`, `device`, `array`, `managed`, `device static`, `managed static`; null where the "
+        "export does not say"
+    )
+    destination_kind: str | None = label("the same of where they go")
+    count: int = figure("count", "copies", label="count", counts="rows")
+    bytes: int = figure("bytes", "sum of their sizes", label="bytes")
+    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time", former=("s",))
+    gbps: Bandwidth = part("bytes over time of single copies, nearest rank; null where none has a length")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Sets:
     """All memory sets."""
 
-    count: int
-    bytes: int
-    sum_ns: int
+    count: int = figure("count", "sets", label="count", counts="rows")
+    bytes: int = figure("bytes", "sum of their sizes", label="bytes")
+    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time", former=("s",))
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Memory:
     """Copies and sets, and how much of the copies' time kernels ran on the same device."""
 
-    copies: tuple[Copies, ...]
-    sets: Sets
-    overlapped_with_kernels_ns: int
+    copies: tuple[Copies, ...] = part(
+        "by direction and kinds of memory; most time first, then by direction and kinds",
+        by=("direction", "source_kind", "destination_kind"),
+    )
+    sets: Sets = part("memory sets")
+    overlapped_with_kernels_ns: int = figure(
+        "s", "the part of the union of the copies in which a kernel ran on the same device", label="beside kernels"
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class KindTotal:
     """Kernels of one kind: how many, and the sum of their lengths."""
 
-    count: int
-    sum_ns: int
+    count: int = figure("count", "kernels of that kind", label="count", counts="kernels")
+    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time", former=("s",))
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Communication:
     """Collectives of one device: their union, and the part of it during which other kernels ran, and did not."""
 
-    device: int
-    union_ns: int
-    hidden_ns: int
-    exposed_ns: int
-    by_kind: Mapping[str, KindTotal]
+    device: int = label("CUDA ordinal")
+    union_ns: int = figure(
+        "s", "length of the union of the communication kernels", bad="up", label="in all", former=("total_s",)
+    )
+    hidden_ns: int = figure(
+        "s", "the part in which another kernel ran on the same device", label="hidden", former=("overlapped_s",)
+    )
+    exposed_ns: int = figure("s", "the rest", bad="up", label="exposed")
+    by_kind: Mapping[str, KindTotal] = part("by kind of communication; most time first, then by name")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class Category:
     """Kernels of one category, over all devices."""
 
-    count: int
-    sum_ns: int
-    union_ns: int
+    count: int = figure("count", "kernels", label="count", counts="kernels")
+    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="sum")
+    union_ns: int = figure("s", "length of their union over all devices", bad="up", label="union")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class NvtxDetail:
     """What is known of one range name beside its totals.
 
@@ -199,99 +255,29 @@ class NvtxDetail:
     thread. ``gpu_idle_ns`` is the part of its union within the GPU span in which no GPU was busy.
     """
 
-    threads: int
-    open_count: int
-    min_ns: int
-    p50_ns: int
-    p95_ns: int
-    p99_ns: int
-    max_ns: int
-    self_ns: int | None
-    launched_busy_ns: int | None
-    launched_kernel_count: int
-    gpu_idle_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class DispatchStep:
-    """Dispatch marks of one mode, and of one (mode, padded); a step ends at the next mark of the same thread."""
-
-    fields: Mapping[str, int | str]
-    mode: str | None
-    padded: int | None
-    steps: int
-    actual: int | None
-    padding_ratio: float | None
-    wall: Durations
-    gpu_overlap_ns: int | None
-    launched_busy_ns: int | None
-    graph_launch_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step: an instance of the named range.
-
-    Busy and idle time, exposed communication and causes are those of the devices on which the process of the step
-    ran work. ``launched_busy_ns`` is the union of the GPU work whose launch call, of any thread of the process, began
-    within the step, whenever it ran.
-    """
-
-    process: int | None
-    thread: int | None
-    start_ns: int
-    wall_ns: int
-    gpu_busy_ns: int | None
-    gpu_idle_ns: int | None
-    launched_busy_ns: int | None
-    exposed_communication_ns: int | None
-    busy_ratio: float | None
-    idle_causes_ns: Mapping[str, int] = keyed("idle_causes")
-
-
-@dataclass(frozen=True, slots=True)
-class RatioPercentiles:
-    """Percentiles (nearest rank) of a ratio."""
-
-    p50: float | None
-    min: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessSteps:
-    """The steps of one process: all but the first, save ``count``, which has that too.
-
-    ``devices`` are the CUDA ordinals of the devices on which the process ran work.
-    """
-
-    process: int | None
-    devices: tuple[int, ...]
-    count: int
-    wall: Durations
-    busy_ratio: RatioPercentiles
-    idle: Durations | None
-    launched_busy: Durations | None
-    exposed_communication: Durations | None
-    idle_causes_ns: Mapping[str, int] | None = keyed("idle_causes")
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Steady state: every instance but the first of each process, which is given apart since it warms up.
-
-    ``name`` is what was asked for, ``names`` are the range names that it stands for. Figures are over all processes,
-    and in ``processes`` over each.
-    """
-
-    name: str
-    names: tuple[str, ...]
-    count: int
-    wall: Durations
-    busy_ratio: RatioPercentiles
-    idle: Durations | None
-    launched_busy: Durations | None
-    exposed_communication: Durations | None
-    idle_causes_ns: Mapping[str, int] | None = keyed("idle_causes")
-    warmup: tuple[Step, ...] = ()
-    processes: tuple[ProcessSteps, ...] = ()
-    slowest: tuple[Step, ...] = ()
+    threads: int = figure("count", "threads it began on", label="threads", counts="threads")
+    open_count: int = figure("count", "ranges that have no end in the trace", label="open", counts="ranges")
+    min_ns: int = figure("s", "the least length", bad="up", label="min")
+    p50_ns: int = figure("s", "percentile 50, nearest rank", bad="up", label="p50")
+    p95_ns: int = figure("s", "percentile 95, nearest rank", bad="up", label="p95")
+    p99_ns: int = figure("s", "percentile 99, nearest rank", bad="up", label="p99")
+    max_ns: int = figure("s", "the greatest length", bad="up", label="max")
+    self_ns: int | None = figure(
+        "s",
+        "union of the time in which one of its push/pop ranges is the innermost on its thread; null for a name without "
+        "push/pop ranges",
+        bad="up",
+        label="self",
+    )
+    launched_busy_ns: int | None = figure(
+        "s",
+        "length of the union of the GPU work whose launch call lies within the ranges, on their thread",
+        label="launched",
+    )
+    launched_kernel_count: int = figure("count", "kernels so launched", label="launched kernels", counts="kernels")
+    gpu_idle_ns: int | None = figure(
+        "s",
+        "the part of the union, within the GPU span, in which no GPU was busy; null without GPU activity in the trace",
+        bad="up",
+        label="GPU idle",
+    )

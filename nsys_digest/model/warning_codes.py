@@ -18,7 +18,7 @@ CODES: Final[Mapping[str, str]] = {
     "open-ranges": "NVTX ranges were never ended by the program, so their length is not their own",
     "names-capped": "there are more NVTX range names than are kept apart",
     "skipped-intervals": "zero-length or reversed intervals count for no time",
-    "unattributed-kernels": "kernels without a launch call: the sections that explain cannot place them",
+    "unattributed-work": "GPU work without a launch call: the sections that explain cannot place it",
     "graph-kernels-unseen": "CUDA graphs were traced as a whole: sections about kernels do not see inside them",
     "dispatch-capped": "there are more modes and sizes of dispatch marks than are listed",
     "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",

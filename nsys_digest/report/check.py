@@ -55,7 +55,7 @@ def _unsure(result: CheckResult) -> str:
     unsure = [outcome for outcome in worst if outcome.inconclusive]
     noise = result.noise
     if not unsure:
-        count = result.counts()["noise"] if result.passed else 0
+        count = result.outcome_counts["noise"] if result.passed else 0
         return f", but {_worse(count)}, which may be noise" if count else ""
     runs = f"{counted(noise.head_runs, 'run')} against {noise.base_runs}"
     advice = f"record {noise.repeats_needed} runs a side"
@@ -71,7 +71,7 @@ def _worse(count: int) -> str:
 
 def headline(result: CheckResult) -> str:
     """Say in one line how many checks there were and how they went."""
-    counts = result.counts()
+    counts = result.outcome_counts
     words = {
         "fail": "worse than allowed",
         "missing": "without an answer",

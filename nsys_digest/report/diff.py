@@ -6,48 +6,57 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nsys_digest.compare.diff import ComparedSide, Diff
-from nsys_digest.compare.span_breakdown import Account, Term
-from nsys_digest.compare.tables import Number, Pair, Row, Table, key_of
+from nsys_digest.compare.span_breakdown import SpanBreakdown, Term
+from nsys_digest.compare.tables import Number, Pair, Row, Table
 from nsys_digest.compare.threshold import Threshold
 from nsys_digest.model.base_types import Warn
+from nsys_digest.model.catalogue import keys_of
+from nsys_digest.model.figures import Column as FigureColumn
+from nsys_digest.model.quantity import shown, shown_change
 from nsys_digest.report.blocks import NAME, Block, Column, Report, numbers
 from nsys_digest.report.diff_words import lead, share, signed, term_words
-from nsys_digest.units import duration, percent, points, size
+from nsys_digest.units import MISSING, duration
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a table is shown: its title, further figures to show of both sides, whether its names begin with a device."""
+    """How a table is shown: its title, and further figures to show of both sides.
+
+    ``by_device`` names begin with a device. A table that ``has_twins`` has rows of a mode and of each size of it. One
+    that is shown ``again`` has the names of another table, which lists those on one side only.
+    """
 
     title: str
-    more: tuple[tuple[str, str], ...] = ()
+    more: tuple[str, ...] = ()
     by_device: bool = False
+    has_twins: bool = False
+    again: bool = False
 
 
-_COUNT = (("count", "count"),)
-_TAILS = (("p99_ns", "p99"), ("max_ns", "max"))
+_LENGTHS = ("p99_ns", "max_ns")
 _LAYOUTS = {
-    "devices": _Layout("Devices, span", (("busy_ns", "busy"), ("idle_ns", "idle"))),
-    "idle": _Layout("Idle time by cause", (("gaps", "gaps"),), by_device=True),
+    "devices": _Layout("Devices, span", ("busy_ns", "idle_ns")),
+    "idle": _Layout("Idle time by cause", ("gaps",), by_device=True),
     "idle_host": _Layout("Idle in host code, by innermost NVTX range", by_device=True),
-    "launch": _Layout(
-        "Launches, from the call to the start of the work", (("latency_p50_ns", "p50"), ("launch_count", "count"))
-    ),
-    "api": _Layout("CUDA API calls", (("count", "calls"),)),
-    "nvtx": _Layout("NVTX ranges, union", _COUNT),
-    "kernels": _Layout("Kernels", _COUNT),
-    "categories": _Layout("Kernel time by category", _COUNT),
-    "memory": _Layout("Copies and sets", (("bytes", "bytes"),)),
-    "communication": _Layout("Communication not hidden by compute, by device", (("union_ns", "in all"),)),
-    "communication_kinds": _Layout("Communication by kind", _COUNT, by_device=True),
+    "launch": _Layout("Launches, from the call to the start of the work", ("latency.p50_ns", "api.count")),
+    "api": _Layout("CUDA API calls", ("count",)),
+    "nvtx": _Layout("NVTX ranges, union", ("count",)),
+    "kernels": _Layout("Kernels", ("count",)),
+    "categories": _Layout("Kernel time by category", ("count",)),
+    "memory": _Layout("Copies and sets", ("bytes",)),
+    "communication": _Layout("Communication not hidden by compute, by device", ("union_ns",)),
+    "communication_kinds": _Layout("Communication by kind", ("count",), by_device=True),
     "dispatch": _Layout("Dispatch marks, count"),
-    "dispatch_steps": _Layout("Dispatch steps by mode and padded size, wall time", (("steps", "steps"),)),
-    "steps": _Layout("Steps, wall time", (("p50_ns", "p50"), ("count", "count"))),
-    "kernel_durations": _Layout("Kernel tails, p95", _TAILS),
-    "api_durations": _Layout("CUDA API tails, p95", _TAILS),
-    "nvtx_tails": _Layout("NVTX tails, p95", _TAILS),
-    "dispatch_tails": _Layout("Dispatch step tails, p95", _TAILS),
+    "dispatch_steps": _Layout("Dispatch steps by mode and padded size, wall time", ("steps",), has_twins=True),
+    "steps": _Layout("Steps, wall time", ("wall.p50_ns", "count")),
+    "kernel_durations": _Layout("Kernel durations, p95", _LENGTHS, again=True),
+    "api_durations": _Layout("CUDA API durations, p95", _LENGTHS, again=True),
+    "nvtx_durations": _Layout("NVTX durations, p95", _LENGTHS, again=True),
+    "dispatch_durations": _Layout(
+        "Dispatch step durations, p95", ("wall.p99_ns", "wall.max_ns"), has_twins=True, again=True
+    ),
 }
+_TERM = next(FigureColumn(key.inside, key.key, key.declared, ()) for key in keys_of(Term) if key.attribute == "base_ns")
 _CHANGE = numbers("change", "%", "BASE", "HEAD")
 _NOTES = (
     "Change is HEAD minus BASE. CPU, API and NVTX times overlap GPU work and each other; only the terms of the span "
@@ -100,7 +109,7 @@ def _blocks(found: Diff, top: int, threshold: Threshold) -> Iterator[Block]:
     devices = found.tables["devices"]
     one_device = devices is not None and len((*devices.rows, *devices.appeared, *devices.vanished)) == 1
     if found.span is not None and any(term.change_ns for term in found.span.terms):
-        yield _account("Where the change of the span comes from", found.span, top, threshold)
+        yield _breakdown("Where the change of the span comes from", found.span, top, threshold)
     if len(found.devices) > 1:
         for device in found.devices:
             pair = (
@@ -108,7 +117,8 @@ def _blocks(found: Diff, top: int, threshold: Threshold) -> Iterator[Block]:
                 if device.base_device == device.head_device
                 else (f"{device.base_device} of BASE and {device.head_device} of HEAD")
             )
-            yield _account(f"Where the change of the span of device {pair} comes from", device.account, top, threshold)
+            title = f"Where the change of the span of device {pair} comes from"
+            yield _breakdown(title, device.breakdown, top, threshold)
     yield _headline(found)
     for name, table in found.tables.items():
         layout = _LAYOUTS[name]
@@ -118,7 +128,7 @@ def _blocks(found: Diff, top: int, threshold: Threshold) -> Iterator[Block]:
             table = _without_device(table)
         elif layout.by_device:
             layout = replace(layout, title=f"{layout.title}, by device")
-        if name.startswith("dispatch_"):
+        if layout.has_twins:
             table = replace(table, rows=_without_twins(table.rows))
         yield from _table(layout, table, top, threshold)
 
@@ -129,15 +139,15 @@ def _without_twins(rows: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple(row for row in rows if row.figures != modes.get(row.name.rpartition("/")[0]))
 
 
-def _account(title: str, account: Account, top: int, threshold: Threshold) -> Block:
-    shown = [term for term in account.terms if threshold.lets("ns", Pair(term.base_ns, term.head_ns))][:top]
-    shown = [term for term in account.terms if term in shown]
-    rest = [term for term in account.terms if term not in shown]
+def _breakdown(title: str, breakdown: SpanBreakdown, top: int, threshold: Threshold) -> Block:
+    shown = [term for term in breakdown.terms if threshold.lets(_pair(term))][:top]
+    shown = [term for term in breakdown.terms if term in shown]
+    rest = [term for term in breakdown.terms if term not in shown]
     rows = [_term(term, term_words(term)) for term in shown]
     if rest:
         whole = Term("rest", "idle", sum(term.base_ns for term in rest), sum(term.head_ns for term in rest))
         rows.append(_term(whole, f"all else, {len(rest):,} {'term' if len(rest) == 1 else 'terms'}"))
-    rows.append(_term(Term("span", "busy", account.base_ns, account.head_ns), "span: the sum of the above"))
+    rows.append(_term(Term("span", "busy", breakdown.base_ns, breakdown.head_ns), "span: the sum of the above"))
     beside = any(term.name == "beside" for term in shown)
     note = (
         "overlap is time beside other GPU work: the sums above count it again, the span counts it once"
@@ -148,14 +158,17 @@ def _account(title: str, account: Account, top: int, threshold: Threshold) -> Bl
 
 
 def _term(term: Term, words: str) -> tuple[str, ...]:
-    pair = Pair(term.base_ns, term.head_ns)
-    return (signed(term.change_ns), share(pair.ratio), duration(term.base_ns), duration(term.head_ns), words)
+    return (signed(term.change_ns), share(_pair(term).ratio), duration(term.base_ns), duration(term.head_ns), words)
+
+
+def _pair(term: Term) -> Pair:
+    return Pair(_TERM, term.base_ns, term.head_ns)
 
 
 def _headline(found: Diff) -> Block:
     rows = [
-        (*_change(name, figure.pair), key_of(name))
-        for name, figure in found.headline.items()
+        (*_change(figure.pair), figure.own_key)
+        for figure in found.headline.values()
         if figure.pair.base or figure.pair.head
     ]
     return Block("Headline figures", (*_CHANGE, Column("figure", "name")), tuple(rows))
@@ -171,9 +184,9 @@ def _without_device(table: Table) -> Table:
 
 
 def _table(layout: _Layout, table: Table, top: int, threshold: Threshold) -> Iterator[Block]:
-    by = table.by
-    moved = [row for row in table.rows if threshold.lets(by, row.figures[by])]
-    columns, cells = _columns(layout, by, moved[:top])
+    by = table.by.name
+    moved = [row for row in table.rows if threshold.lets(row.figures[by])]
+    columns, cells = _columns(layout, table, moved[:top])
     rows = tuple((*row, of.name) for row, of in zip(cells, moved, strict=False))
     still = len(table.rows) - len(moved)
     less = "moved less" if threshold != Threshold() else "did not move"
@@ -184,22 +197,26 @@ def _table(layout: _Layout, table: Table, top: int, threshold: Threshold) -> Ite
     )
     yield Block(layout.title, (*columns, NAME), rows, "; ".join(filter(None, notes)))
     yield from _renamed(layout, table, top)
-    if layout.more == _TAILS:  # the table of totals lists them
+    if layout.again:
         return
     for rows_apart, side in ((table.appeared, "HEAD"), (table.vanished, "BASE")):
         yield _apart(layout, by, rows_apart, side, top, threshold)
 
 
-def _columns(layout: _Layout, by: str, rows: Sequence[Row]) -> tuple[list[Column], list[list[str]]]:
+def _columns(layout: _Layout, table: Table, rows: Sequence[Row]) -> tuple[list[Column], list[list[str]]]:
     """Return the columns of numbers, and their cells; what is the same on both sides of every row is one column."""
-    columns, cells = [*_CHANGE], [_change(by, row.figures[by]) for row in rows]
+    columns, cells = [*_CHANGE], [_change(row.figures[table.by.name]) for row in rows]
     splits = [row.split for row in rows]
     if any(split is not None and split.by_count_ns for split in splits):
         columns += numbers("by count", "by length")
         for row, split in zip(cells, splits, strict=True):
             row += ["-", "-"] if split is None else [signed(split.by_count_ns), signed(split.by_length_ns)]
-    for name, word in layout.more:
-        pairs = [_both(name, row.figures.get(name, Pair(None, None))) for row in rows]
+    for name in layout.more:
+        found = [row.figures[name] for row in rows if name in row.figures]
+        if not found:
+            continue
+        word = found[0].column.declared.label
+        pairs = [_both(row.figures.get(name)) for row in rows]
         same = all(base == head for base, head in pairs)
         columns += numbers(word) if same else numbers(f"{word} BASE", f"{word} HEAD")
         for row, pair in zip(cells, pairs, strict=True):
@@ -207,17 +224,17 @@ def _columns(layout: _Layout, by: str, rows: Sequence[Row]) -> tuple[list[Column
     return columns, cells
 
 
-def _change(by: str, pair: Pair) -> list[str]:
-    return [_signed(by, pair), share(pair.ratio), *_both(by, pair)]
+def _change(pair: Pair) -> list[str]:
+    return [_signed(pair), share(pair.ratio), *_both(pair)]
 
 
 def _renamed(layout: _Layout, table: Table, top: int) -> Iterator[Block]:
-    by = table.by
+    by = table.by.name
     rows = tuple(
         line
         for row in table.renamed[:top]
         for line in (
-            (*_change(by, row.figures[by]), row.base_name or ""),
+            (*_change(row.figures[by]), row.base_name or ""),
             ("",) * len(_CHANGE) + (f"→ {row.name}",),
             ("",) * len(_CHANGE) + (f"  {row.why}",),
         )
@@ -225,8 +242,8 @@ def _renamed(layout: _Layout, table: Table, top: int) -> Iterator[Block]:
     yield Block(f"{layout.title}: renamed", (*_CHANGE, NAME), rows, _more(len(table.renamed) - top))
     families = tuple(
         (
-            signed(int(family.figures[by].change or 0)),
-            *_both(by, family.figures[by]),
+            _signed(family.figures[by]),
+            *_both(family.figures[by]),
             f"{len(family.base_names):,}",
             f"{len(family.head_names):,}",
             family.name,
@@ -239,16 +256,15 @@ def _renamed(layout: _Layout, table: Table, top: int) -> Iterator[Block]:
 
 
 def _apart(layout: _Layout, by: str, rows: Sequence[Row], side: str, top: int, threshold: Threshold) -> Block:
-    def value(row: Row, name: str) -> Number | None:
-        pair = row.figures.get(name, Pair(None, None))
-        return pair.head if side == "HEAD" else pair.base
+    def value(row: Row, name: str) -> str:
+        pair = row.figures.get(name)
+        return MISSING if pair is None else _value(pair, pair.head if side == "HEAD" else pair.base)
 
-    kept = [row for row in rows if threshold.keeps(by, value(row, by))]
-    columns = (*numbers(side), *(Column(word) for _, word in layout.more), NAME)
-    shown = tuple(
-        (_value(by, value(row, by)), *(_value(name, value(row, name)) for name, _ in layout.more), row.name)
-        for row in kept[:top]
-    )
+    kept = [row for row in rows if threshold.keeps(row.figures[by])]
+    more = [name for name in layout.more if kept and name in kept[0].figures]
+    words = [kept[0].figures[name].column.declared.label for name in more]
+    shown = tuple((value(row, by), *(value(row, name) for name in more), row.name) for row in kept[:top])
+    columns = (*numbers(side, *words), NAME)
     return Block(f"{layout.title}: in {side} only", columns, shown, _more(len(kept) - top))
 
 
@@ -256,25 +272,13 @@ def _more(count: int) -> str:
     return f"{count:,} more" if count > 0 else ""
 
 
-def _both(name: str, pair: Pair) -> tuple[str, str]:
-    return _value(name, pair.base), _value(name, pair.head)
+def _both(pair: Pair | None) -> tuple[str, str]:
+    return (MISSING, MISSING) if pair is None else (_value(pair, pair.base), _value(pair, pair.head))
 
 
-def _value(name: str, value: Number | None) -> str:
-    if value is None:
-        return "-"
-    if name.endswith("_ns"):
-        return duration(int(value))
-    if "ratio" in name:
-        return percent(value)
-    if name == "bytes":
-        return ("-" if value < 0 else "") + size(abs(int(value)))
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+def _value(pair: Pair, value: Number | None) -> str:
+    return shown(pair.written(value), str(pair.column.declared.unit))
 
 
-def _signed(name: str, pair: Pair) -> str:
-    change = pair.change
-    if "ratio" in name and change is not None:
-        return points(change)
-    text = _value(name, change)
-    return f"+{text}" if change is not None and change > 0 else text
+def _signed(pair: Pair) -> str:
+    return shown_change(pair.written(pair.change), str(pair.column.declared.unit))

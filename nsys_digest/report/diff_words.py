@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nsys_digest.compare.diff import ComparedSide, Diff
-from nsys_digest.compare.span_breakdown import Account, Term
+from nsys_digest.compare.span_breakdown import SpanBreakdown, Term
 from nsys_digest.units import duration
 
 CAUSE_WORDS = {
@@ -57,8 +57,8 @@ def lead(found: Diff) -> tuple[str, ...]:
 
 
 def _span(found: Diff) -> Iterator[str]:
-    account = found.span
-    if account is None:
+    breakdown = found.span
+    if breakdown is None:
         silent = [
             name
             for name, side in (("BASE", found.base), ("HEAD", found.head))
@@ -66,18 +66,18 @@ def _span(found: Diff) -> Iterator[str]:
         ]
         yield f"{' and '.join(silent)} {'have' if len(silent) > 1 else 'has'} no GPU activity: no span to compare."
         return
-    both = f"GPU span {duration(account.base_ns)} → {duration(account.head_ns)}"
-    if account.change_ns == 0 and not any(term.change_ns for term in account.terms):
-        yield f"HEAD takes as long as BASE, {duration(account.head_ns)} of GPU span, and in the same way."
+    both = f"GPU span {duration(breakdown.base_ns)} → {duration(breakdown.head_ns)}"
+    if breakdown.change_ns == 0 and not any(term.change_ns for term in breakdown.terms):
+        yield f"HEAD takes as long as BASE, {duration(breakdown.head_ns)} of GPU span, and in the same way."
         return
-    if account.change_ns == 0:
-        yield f"HEAD takes as long as BASE, {duration(account.head_ns)} of GPU span: {_terms(account)}."
+    if breakdown.change_ns == 0:
+        yield f"HEAD takes as long as BASE, {duration(breakdown.head_ns)} of GPU span: {_terms(breakdown)}."
         return
-    by = duration(abs(account.change_ns))
-    part = "" if account.ratio is None else f" ({abs(100 * (account.ratio - 1)):.1f} %)"
-    way = "longer" if account.change_ns > 0 else "less"
-    yield f"HEAD takes {by}{part} {way} than BASE ({both}): {_terms(account)}."
-    busy, idle = account.change_of("busy"), account.change_of("idle")
+    by = duration(abs(breakdown.change_ns))
+    part = "" if breakdown.ratio is None else f" ({abs(100 * (breakdown.ratio - 1)):.1f} %)"
+    way = "longer" if breakdown.change_ns > 0 else "less"
+    yield f"HEAD takes {by}{part} {way} than BASE ({both}): {_terms(breakdown)}."
+    busy, idle = breakdown.change_of("busy"), breakdown.change_of("idle")
     yield f"In all, busy {_moved(busy)} and idle {_moved(idle)}."
 
 
@@ -85,8 +85,8 @@ def _moved(ns: int) -> str:
     return signed(ns) if ns else "unchanged"
 
 
-def _terms(account: Account) -> str:
-    moved = [term for term in account.terms if term.change_ns]
+def _terms(breakdown: SpanBreakdown) -> str:
+    moved = [term for term in breakdown.terms if term.change_ns]
     gross = sum(abs(term.change_ns) for term in moved)
     named: list[Term] = []
     for term in moved[:_NAMED_TERMS]:
@@ -94,7 +94,7 @@ def _terms(account: Account) -> str:
             break
         named.append(term)
     words = [f"{_cause(term)} {signed(term.change_ns)}" for term in named]
-    rest = account.change_ns - sum(term.change_ns for term in named)
+    rest = breakdown.change_ns - sum(term.change_ns for term in named)
     if len(moved) > len(named):
         words.append(f"all else {_moved(rest)}")
     return ", ".join(words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nsys_digest.model.base_types import KINDS, CountTotal, Device
+from nsys_digest.model.base_types import OPERATION_KINDS, CountTotal, Device
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, more, named, numbers
@@ -111,11 +111,16 @@ def _by_process(digest: Digest) -> Block:
 
 def _kinds(digest: Digest) -> Block:
     rows = [
-        (str(device.device), *(duration(device.union_ns[kind]) if device.count[kind] else MISSING for kind in KINDS))
+        (
+            str(device.device),
+            *(duration(device.union_ns[kind]) if device.count[kind] else MISSING for kind in OPERATION_KINDS),
+        )
         for device in digest.devices
         if device.did_work
     ]
-    return Block("Busy time by kind of operation; kinds overlap", tuple(map(Column, ("device", *KINDS))), tuple(rows))
+    return Block(
+        "Busy time by kind of operation; kinds overlap", tuple(map(Column, ("device", *OPERATION_KINDS))), tuple(rows)
+    )
 
 
 def _kernels(digest: Digest, top: int) -> Block:

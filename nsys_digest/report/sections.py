@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.section_types import DispatchStep, Durations, Idle, LaunchCost, Steps
+from nsys_digest.model.section_types import Durations, Idle, LaunchCost
+from nsys_digest.model.step_types import DispatchStep, Steps
 from nsys_digest.report.blocks import ARROW, NAME, SLASH, Block, Column, more, named, numbers
 from nsys_digest.units import MISSING, counted, duration, instant, percent, size
 
@@ -168,17 +169,17 @@ def _memory(digest: Digest) -> Block:
             f"{row.count:,}",
             size(row.bytes),
             duration(row.sum_ns),
-            *(MISSING if value is None else f"{value:.2f}" for value in (row.gbps.p50, row.gbps.max)),
+            *(MISSING if value is None else f"{value:.2f}" for value in (row.gbps.p5, row.gbps.p50, row.gbps.max)),
             f"{row.direction}, {row.source_kind or 'unknown'} to {row.destination_kind or 'unknown'}",
         )
         for row in digest.memory.copies
     ]
     sets = digest.memory.sets
     if sets.count:
-        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.sum_ns), MISSING, MISSING, "set"))
+        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.sum_ns), *[MISSING] * 3, "set"))
     hidden = digest.memory.overlapped_with_kernels_ns
     note = f"{duration(hidden)} of the copies ran beside kernels of the same device" if digest.memory.copies else ""
-    columns = (*numbers("count", "bytes", "time", "GB/s p50", "max"), Column("copies and sets", "text"))
+    columns = (*numbers("count", "bytes", "time", "GB/s p5", "p50", "max"), Column("copies and sets", "text"))
     return Block("Memory", columns, tuple(rows), note)
 
 

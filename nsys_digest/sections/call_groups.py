@@ -20,7 +20,7 @@ from nsys_digest.model.cuda_calls import (
 )
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.columns import Bools
-from nsys_digest.trace.events import NONE, Calls
+from nsys_digest.trace.events import NONE, Calls, Events
 
 WORK_CALLS: Final[Mapping[str, Set[str]]] = {
     "kernel launch": KERNEL_LAUNCH_CALLS,
@@ -60,35 +60,54 @@ class Waits:
     """When the first wait that began no earlier returned: all work launched before this one had ended by then."""
 
 
-def context_waits(calls: Calls, gpu: GpuTotals) -> dict[int, Waits]:
+def context_waits(events: Events, gpu: GpuTotals) -> dict[int, Waits]:
     """Return, by globalPid, waits for a whole context, of processes whose GPU rows are all of one context.
 
-    Which context or device a call waits for is not in its row, so that nothing is known of other processes.
+    Newer nsys writes no row that says which context such a call waits for: it is taken to be that of the work.
     """
-    return _waits(calls, CONTEXT_WAIT_CALLS, _alone(gpu, 3))
+    return _waits(events, CONTEXT_WAIT_CALLS, _alone(gpu, 3))
 
 
-def stream_waits(calls: Calls, gpu: GpuTotals) -> dict[int, Waits]:
-    """Return, by globalPid, waits for a stream or a context, of processes whose GPU rows are all of one stream."""
-    return _waits(calls, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4))
+def stream_waits(events: Events, gpu: GpuTotals) -> dict[int, Waits]:
+    """Return, by globalPid, waits for a stream or a context, of processes whose GPU rows are all of one stream.
+
+    A wait for a stream counts where its row says that it was this one: a program may wait for a stream without work.
+    """
+    return _waits(events, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4))
 
 
-def _alone(gpu: GpuTotals, parts: int) -> set[int]:
-    """Return the processes with one place alone, told apart by (process, device, context, stream) up to that part."""
+def _alone(gpu: GpuTotals, parts: int) -> dict[int, tuple[int, ...]]:
+    """Return by process its only place, told apart by (process, device, context, stream) up to that part."""
     places = {place[:parts] for place in gpu.places}
     processes = [process for process, *_ in places]
-    return {process for process in processes if processes.count(process) == 1}
+    return {place[0]: place for place in places if processes.count(place[0]) == 1}
 
 
-def _waits(calls: Calls, names: Set[str], processes: set[int]) -> dict[int, Waits]:
+def _waits(events: Events, names: Set[str], alone: Mapping[int, tuple[int, ...]]) -> dict[int, Waits]:
+    calls = events.calls
     waiting = succeeded(calls, groups_of(calls, names))
     process = calls.process_of_group[calls.group[waiting]] if waiting.size else waiting
-    nameless = len(set(calls.process_of_group.tolist())) == 1 and processes == {0}  # as in an old export
+    nameless = len(set(calls.process_of_group.tolist())) == 1 and set(alone) == {0}  # as in an old export
+    for_stream = groups_of(calls, STREAM_WAIT_CALLS)
     found = {}
     for one in np.unique(process).tolist():
-        if one in processes or nameless:
+        if one in alone or nameless:
             mine = waiting[process == one]
+            _, _, *place = alone[0 if nameless else one]
+            context, stream = _waited_for(events, 0 if nameless else one, mine)
+            elsewhere = (context != NONE) & (context != place[0])
+            if len(place) > 1:
+                elsewhere |= for_stream[calls.group[mine]] & (stream != place[1])
+            mine = mine[~elsewhere]
             mine = mine[np.argsort(calls.start_ns[mine], kind="stable")]
             done_ns = np.minimum.accumulate(calls.end_ns[mine][::-1])[::-1]
-            found[one] = Waits(calls.start_ns[mine], done_ns)
+            if mine.size:
+                found[one] = Waits(calls.start_ns[mine], done_ns)
     return found
+
+
+def _waited_for(events: Events, process: int, call: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the context and the stream that calls of a process waited for; -1 where the trace does not say."""
+    rows = events.waits.get(process)
+    unknown = np.full(call.size, NONE)
+    return (unknown, unknown) if rows is None else rows.of(events.calls.correlation[call])

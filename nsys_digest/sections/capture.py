@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from nsys_digest.model.base_types import KINDS, Capture, CategoriesFile, Gpu, Process, Traced
+from nsys_digest.model.base_types import OPERATION_KINDS, ROW_KINDS, Capture, CategoriesFile, Gpu, Process, Traced
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
 from nsys_digest.trace.scan import Scanned
-
-ROW_KINDS = (*KINDS, "api", "nvtx")
 
 
 def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
     """Return the rows of each kind by globalPid; NVTX counts ranges."""
     rows: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for (kind, place), count in zip(scanned.gpu.groups, scanned.gpu.counts.tolist(), strict=True):
-        rows[scanned.gpu.places[place].process][KINDS[kind]] += count
+        rows[scanned.gpu.places[place].process][OPERATION_KINDS[kind]] += count
     for (process, _), count in zip(scanned.api.groups, scanned.api.counts.tolist(), strict=True):
         rows[process]["api"] += count
     for process, count in scanned.nvtx.process_rows.items():

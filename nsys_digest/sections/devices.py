@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s, Intervals, grouped_union, joined, union
-from nsys_digest.model.base_types import KINDS, Device, DeviceProcess, Stream
+from nsys_digest.model.base_types import OPERATION_KINDS, Device, DeviceProcess, Stream
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, GpuGuesses
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
@@ -147,10 +147,10 @@ class _Times:
     def __init__(self, gpu: GpuTotals, device_of: Int64s, devices: int, owners: _Owners) -> None:
         pairs = np.array(gpu.groups, np.int64).reshape(-1, 2)
         self._place = pairs[:, 1]
-        self._device_and_kind = device_of[self._place] * len(KINDS) + pairs[:, 0]
+        self._device_and_kind = device_of[self._place] * len(OPERATION_KINDS) + pairs[:, 0]
         self._owner = owners.of_place
         self.by_place = np.zeros(device_of.size, np.int64)
-        self.by_device_and_kind = np.zeros((devices, len(KINDS)), np.int64)
+        self.by_device_and_kind = np.zeros((devices, len(OPERATION_KINDS)), np.int64)
         self.devices = _Spans(devices)
         self.owners = _Spans(owners.count)
         self.busy: list[Intervals] = []
@@ -161,7 +161,7 @@ class _Times:
         np.add.at(self.by_place, streams.group, streams.end_ns - streams.start_ns)
         kinds = grouped_union(window.start_ns, window.end_ns, self._device_and_kind[window.group])
         np.add.at(self.by_device_and_kind.reshape(-1), kinds.group, kinds.end_ns - kinds.start_ns)
-        devices = grouped_union(kinds.start_ns, kinds.end_ns, kinds.group // len(KINDS))
+        devices = grouped_union(kinds.start_ns, kinds.end_ns, kinds.group // len(OPERATION_KINDS))
         self.devices.add(devices)
         if self.owners.busy_ns.size:
             owner = self._owner[streams.group]
@@ -185,7 +185,7 @@ class _StreamRows:
 def _rows_by_stream(gpu: GpuTotals, busy_ns: list[int], device_of: list[int]) -> defaultdict[int, list[_StreamRows]]:
     """Return the totals of each stream of each device, ordered by process, context and stream."""
     streams = [
-        _StreamRows(process, context, stream, busy, [0] * len(KINDS), [0] * len(KINDS))
+        _StreamRows(process, context, stream, busy, [0] * len(OPERATION_KINDS), [0] * len(OPERATION_KINDS))
         for (process, _, context, stream), busy in zip(gpu.places, busy_ns, strict=True)
     ]
     totals = zip(gpu.groups, gpu.counts.tolist(), gpu.sums_ns.tolist(), strict=True)
@@ -210,9 +210,9 @@ def _device(
         uuid=gpu.uuid if gpu else None,
         span_ns=None if span is None else span[0],
         busy_ns=None if span is None else span[1],
-        union_ns=dict(zip(KINDS, times.by_device_and_kind[number].tolist(), strict=True)),
-        sum_ns={name: sum(row.sums_ns[kind] for row in rows) for kind, name in enumerate(KINDS)},
-        count={name: sum(row.counts[kind] for row in rows) for kind, name in enumerate(KINDS)},
+        union_ns=dict(zip(OPERATION_KINDS, times.by_device_and_kind[number].tolist(), strict=True)),
+        sum_ns={name: sum(row.sums_ns[kind] for row in rows) for kind, name in enumerate(OPERATION_KINDS)},
+        count={name: sum(row.counts[kind] for row in rows) for kind, name in enumerate(OPERATION_KINDS)},
         streams=tuple(
             Stream(known_process_of(row.process), row.context, row.stream, row.busy_ns, sum(row.counts)) for row in rows
         ),
@@ -225,7 +225,7 @@ def _device(
 
 
 def _idle_device(key: _Key, table: _DeviceTable) -> Device:
-    gpu, none = table.gpu(key), dict.fromkeys(KINDS, 0)
+    gpu, none = table.gpu(key), dict.fromkeys(OPERATION_KINDS, 0)
     return Device(key[0], gpu.name if gpu else None, gpu.uuid if gpu else None, None, None, none, none, none, (), ())
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, exact_sum
 from nsys_digest.algorithms.lines import positions
 from nsys_digest.model.base_types import OTHER_NAMES, Warn
-from nsys_digest.model.section_types import DispatchStep
+from nsys_digest.model.step_types import DispatchStep
 from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
@@ -183,4 +183,4 @@ def _make(context: Context) -> Made:
     return Made(*dispatch_steps(context.events.marks, times))
 
 
-SECTION = Section("dispatch_steps", _make, Lane.launches, frozenset({Blind.unlinked_kernels}))
+SECTION = Section("dispatch_steps", _make, Lane.launches, frozenset({Blind.unlaunched_work}))

@@ -17,15 +17,14 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
 from nsys_digest.algorithms.lines import Lines
-from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
+from nsys_digest.model.section_types import CAUSES, Bin, Cause, DeviceIdle, Gap, Idle
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches
 from nsys_digest.trace.columns import Ints, small_ids
-from nsys_digest.trace.events import CLASSES, NONE, Events, Operations
+from nsys_digest.trace.events import NONE, Events, Operations
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
 
-CAUSES: Final = ("queued", *map(str, CLASSES), "host", "unattributed")
 _QUEUED, _HOST, _UNATTRIBUTED = (CAUSES.index(name) for name in ("queued", "host", "unattributed"))
 NO_RANGE: Final = "(none)"
 _IN_CALLS = slice(_QUEUED + 1, _HOST)
@@ -309,4 +308,4 @@ def _make(context: Context) -> Made:
     return Made(idle(context.events, context.ordinals, context.options.gaps, context.strings, names))
 
 
-SECTION = Section("idle", _make, Lane.time, frozenset({Blind.unlinked_kernels}))
+SECTION = Section("idle", _make, Lane.time, frozenset({Blind.unlaunched_work}))

@@ -89,7 +89,7 @@ class _Suspects:
 def _find(suspects: _Suspects, events: Events, gpu: GpuTotals) -> None:
     """Fill in the suspects, a slice of operations at a time."""
     operations, calls = events.operations, events.calls
-    context, stream = context_waits(calls, gpu), stream_waits(calls, gpu)
+    context, stream = context_waits(events, gpu), stream_waits(events, gpu)
     waits = context | stream
     tables: list[Waits] = list(waits.values())
     process_table = {process: index for index, process in enumerate(waits)}

@@ -64,5 +64,5 @@ SECTION = Section(
     "launch",
     lambda context: Made(launch(context.events, context.launched, context.lost.launch_count)),
     Lane.launches,
-    frozenset({Blind.unlinked_kernels}),
+    frozenset({Blind.unlaunched_work}),
 )

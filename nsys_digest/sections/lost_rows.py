@@ -5,9 +5,10 @@ graph does; other threads may launch into a capture too), and neither holds nor 
 a driver call within its runtime call does.
 
 What had not run when the capture ended has no row either, and is no fault: up to as many launches as a launch queue
-holds, behind the last one of their thread that has a row, if they are no more than half of its launches. A few others
-may wait in a second stream: up to 1 % of the process's launches. Neither holds for launches before a wait of the
-process for its whole context that returned: those had run, and more than 0.1 % of them without a row is a loss.
+holds, behind the last one of their thread, or of their process, that has a row, if they are no more than half of its
+launches. A few others may wait in a second stream: up to 1 % of the process's launches. Neither holds for launches
+before a wait of the process for its whole context that returned: those had run, and more than 0.1 % of them without a
+row is a loss.
 
 A copy may leave no row (host to host, no bytes), and no export says which: copies and sets count where more than half
 of ten or more leave none.
@@ -15,8 +16,9 @@ of ten or more leave none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -25,7 +27,7 @@ from nsys_digest.algorithms.intervals import Int64s, Intervals, union
 from nsys_digest.algorithms.nesting import running_max
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.cuda_calls import CAPTURE_BEGIN_CALLS, CAPTURE_END_CALLS
-from nsys_digest.sections.call_groups import WORK_CALLS, context_waits, groups_of, work_of_group
+from nsys_digest.sections.call_groups import WORK_CALLS, Waits, context_waits, groups_of, work_of_group
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import NONE, Calls, Events, process_of_thread
@@ -74,7 +76,7 @@ def lost_rows(events: Events, gpu: GpuTotals) -> LostRows:
     if not without.size:
         return LostRows(launch_count, ())
     found = _Found(calls, np.flatnonzero(asked), with_work, without, kind_of_group)
-    return LostRows(launch_count, tuple(_warnings(found, gpu)))
+    return LostRows(launch_count, tuple(_warnings(found, gpu, context_waits(events, gpu))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,7 @@ class _Found:
         return found
 
 
-def _warnings(found: _Found, gpu: GpuTotals) -> Iterator[Warn]:
-    waits = context_waits(found.calls, gpu)
+def _warnings(found: _Found, gpu: GpuTotals, waits: Mapping[int, Waits]) -> Iterator[Warn]:
     in_process = np.unique(found.calls.process_of_group[found.calls.group[found.with_work]])
     with_graphs = {gpu.places[place].process for kind, place in gpu.groups if GPU_KINDS[kind] == "graph"}
     with_graphs |= gpu.graph_nodes.keys()
@@ -150,6 +151,12 @@ def _is_loss(found: _Found, lacking: Int64s, asked: Int64s, last_wait_ns: int) -
         launches = np.count_nonzero((asked >= of_thread.start) & (asked < of_thread.stop))
         if count <= QUEUE_DEPTH and 2 * count <= launches:
             pending |= behind
+    worked = asked[found.with_work[asked]]
+    behind = calls.start_ns[lacking] > (calls.start_ns[worked].max() if worked.size else _EVER.min)
+    behind &= ~had_run
+    count = np.count_nonzero(behind)
+    if count <= QUEUE_DEPTH and 2 * count <= asked.size:
+        pending |= behind
     return bool(np.count_nonzero(~pending) > _EDGE_SHARE * asked.size)
 
 
@@ -166,28 +173,62 @@ def _captured(calls: Calls, call: Int64s) -> Bools:
 
 
 def _captures(calls: Calls) -> dict[int, Intervals]:
-    """Return when a stream of a process was being captured, by globalPid; one not ended lasts for ever."""
+    """Return when a stream of a process was being captured, by globalPid; one not ended lasts for ever.
+
+    A capture mostly ends on the thread that began it. One that did not is paired with an end that another thread of the
+    process made later without a begin of its own, as the relaxed mode of captures allows.
+    """
     begins, ends = groups_of(calls, CAPTURE_BEGIN_CALLS), groups_of(calls, CAPTURE_END_CALLS)
     marks = np.flatnonzero((begins | ends)[calls.group]) if begins.any() or ends.any() else np.zeros(0, np.int64)
     is_begin = begins[calls.group[marks]]
-    real = ~(is_begin & np.isin(marks, calls.failed))
-    marks, is_begin = marks[real], is_begin[real]
+    failed = np.isin(marks, calls.failed)
+    real = ~(is_begin & failed)
+    marks, is_begin, failed = marks[real], is_begin[real], failed[real]
+    at_ns = np.where(is_begin, calls.start_ns[marks], calls.end_ns[marks])
     thread = calls.thread_of(marks)
-    found: dict[int, list[tuple[Int64s, Int64s]]] = {}
+    found: dict[int, _OfProcess] = {}
     for one in np.unique(thread).tolist():
-        mine = thread == one
-        at_ns = np.where(is_begin[mine], calls.start_ns[marks[mine]], calls.end_ns[marks[mine]])
-        steps = np.where(is_begin[mine], 1, -1)
-        began_before = 1 if steps[0] < 0 and not np.isin(marks[mine][0], calls.failed) else 0
-        depth = began_before + np.concatenate((np.zeros(1, np.int64), np.cumsum(steps)))
-        is_open = depth > np.minimum.accumulate(np.minimum(depth, 0))  # a later end without a begin ends nothing
-        edges = np.concatenate(([_EVER.min], at_ns, [_EVER.max]))
-        process = process_of_thread(calls.threads[one])
-        found.setdefault(process, []).append((edges[:-1][is_open], edges[1:][is_open]))
-    return {
-        process: union(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        for process, parts in found.items()
-    }
+        mine = np.flatnonzero(thread == one)
+        of_process = found.setdefault(process_of_thread(calls.threads[one]), _OfProcess())
+        of_process.add(at_ns[mine].tolist(), is_begin[mine].tolist(), failed[mine].tolist())
+    return {process: of_process.windows() for process, of_process in found.items()}
+
+
+@dataclass(slots=True)
+class _OfProcess:
+    """The stream captures of one process, thread by thread."""
+
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    """Begin and end on one thread."""
+    begun: list[int] = field(default_factory=list)
+    """Begins without an end on their thread."""
+    ended: list[tuple[int, bool]] = field(default_factory=list)
+    """Ends without a begin on their thread, and whether what they end may have begun before the trace did."""
+
+    def add(self, at_ns: list[int], is_begin: list[bool], failed: list[bool]) -> None:
+        """Take the begins and ends of a thread in order."""
+        open_ns: list[int] = []
+        for index, at in enumerate(at_ns):
+            if is_begin[index]:
+                open_ns.append(at)
+            elif open_ns:
+                self.pairs.append((open_ns.pop(), at))
+            else:
+                self.ended.append((at, index == 0 and not failed[index]))
+        self.begun += open_ns
+
+    def windows(self) -> Intervals:
+        """Return when at least one capture was going on."""
+        pairs, begun = list(self.pairs), sorted(self.begun)
+        for end, may_be_older in sorted(self.ended):
+            before = bisect_left(begun, end)
+            if before:
+                pairs.append((begun.pop(before - 1), end))
+            elif may_be_older:
+                pairs.append((_EVER.min, end))
+        pairs += [(begin, _EVER.max) for begin in begun]
+        start_ns, end_ns = np.array(pairs, np.int64).reshape(-1, 2).T
+        return union(start_ns, end_ns)
 
 
 def _beside_work(calls: Calls, with_work: Bools, call: Int64s) -> Bools:

@@ -32,7 +32,7 @@ def memory(operations: Operations, devices: int) -> Memory:
                 count=bytes_of.size,
                 bytes=exact_sum(bytes_of),
                 sum_ns=int(ns_of.sum()),
-                gbps=Bandwidth(*(sorted_percentile(gbps, percent) for percent in (50, 95, 100))),
+                gbps=Bandwidth(*(sorted_percentile(gbps, percent) for percent in (50, 95, 100, 5))),
             )
         )
     copies.sort(key=lambda one: (-one.sum_ns, one.direction, one.source_kind or "", one.destination_kind or ""))

@@ -141,5 +141,5 @@ def _make(context: Context) -> Made:
     return Made(nvtx_detail(context.events, context.launched, nvtx.scopes, nvtx.names, idle_ns))
 
 
-SECTION = Section("nvtx", _make, Lane.launches, frozenset({Blind.unlinked_kernels}))
+SECTION = Section("nvtx", _make, Lane.launches, frozenset({Blind.unlaunched_work}))
 """By name; each goes beside the totals of its range."""

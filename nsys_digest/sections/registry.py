@@ -57,9 +57,9 @@ def make_sections(context: Context) -> MadeSections:
     )
     made = in_time | launched
     blind = {one for section in asked for one in section.blind_to}
-    unseen = [warn for one in Blind if one in blind and (warn := one.warning(context.events))]
+    unseen = [warn for one in Blind if one in blind and (warn := one.warning(context.events, context.scanned.gpu))]
     told = [warn for section in asked for warn in made[section.name].warnings]
-    return MadeSections({section.name: made[section.name].value for section in asked}, (*unseen, *checks, *told))
+    return MadeSections({section.name: made[section.name].value for section in asked}, (*checks, *unseen, *told))
 
 
 def _in_lane(lane: Lane, asked: Iterable[Section], context: Context) -> dict[str, Made]:

@@ -17,7 +17,9 @@ from nsys_digest.sections.classified import Classified, exposed_collectives
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.lost_rows import LostRows, lost_rows
-from nsys_digest.trace.events import NONE, Events
+from nsys_digest.sections.unlaunched_work import unlaunched_work
+from nsys_digest.trace.collect.gpu import GpuTotals
+from nsys_digest.trace.events import Events
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 from nsys_digest.trace.scan import Scanned
 from nsys_digest.units import counted
@@ -87,18 +89,16 @@ class Blind(Enum):
 
     whole_graphs = auto()
     """Kernels of CUDA graphs that are traced as a whole."""
-    unlinked_kernels = auto()
-    """Kernels without a launch call in the trace."""
+    unlaunched_work = auto()
+    """GPU work without a launch call in the trace."""
 
-    def warning(self, events: Events) -> Warn | None:
+    def warning(self, events: Events, gpu: GpuTotals) -> Warn | None:
         """Return what to say of it; None where there is nothing of the kind."""
-        kind, call = events.operations.kind, events.operations.call
-        if self is Blind.whole_graphs:
-            return _unseen_graphs(int(np.count_nonzero(kind == GPU_KINDS.index("graph"))))
-        return _unlinked_kernels(int(np.count_nonzero((kind == GPU_KINDS.index("kernel")) & (call == NONE))))
+        return unlaunched_work(events, gpu) if self is Blind.unlaunched_work else _whole_graphs(events)
 
 
-def _unseen_graphs(count: int) -> Warn | None:
+def _whole_graphs(events: Events) -> Warn | None:
+    count = int(np.count_nonzero(events.operations.kind == GPU_KINDS.index("graph")))
     if not count:
         return None
     return Warn(
@@ -106,16 +106,6 @@ def _unseen_graphs(count: int) -> Warn | None:
         f"{counted(count, 'CUDA graph launch')} traced as a whole: "
         "kernel totals, categories, communication and kernel tails do not see what ran inside. Profile with "
         "--cuda-graph-trace=node to see it, at a cost in time",
-    )
-
-
-def _unlinked_kernels(count: int) -> Warn | None:
-    if not count:
-        return None
-    return Warn(
-        "unattributed-kernels",
-        f"{counted(count, 'kernel')} without a launch call in the trace: no launch cost, range or cause of idle time "
-        "is known for them. The capture began late, or left out the calls",
     )
 
 

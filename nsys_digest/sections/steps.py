@@ -12,10 +12,10 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, union
 from nsys_digest.errors import MissingData
-from nsys_digest.model.section_types import ProcessSteps, RatioPercentiles, Step, Steps
+from nsys_digest.model.section_types import CAUSES
+from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import durations, sorted_percentile
-from nsys_digest.sections.idle import CAUSES
-from nsys_digest.sections.section import Context, Lane, Made, Section, SectionOptions
+from nsys_digest.sections.section import Blind, Context, Lane, Made, Section, SectionOptions
 from nsys_digest.sections.step_work import causes_in_steps, launched_busy
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import Events
@@ -91,7 +91,7 @@ class _Instances:
             "idle": durations((self.wall_ns - self.busy_ns)[known]) if on_gpu else None,
             "launched_busy": durations(self.launched_ns[known]) if on_gpu else None,
             "exposed_communication": durations(self.exposed_ns[known]) if on_gpu else None,
-            "idle_causes_ns": _named(self.causes_ns[:, known].sum(axis=1)),
+            "idle_causes_ns": _named(self.causes_ns[:, known].sum(axis=1)) if on_gpu else None,
         }
 
 
@@ -234,4 +234,4 @@ def _near(step: str, names: Sequence[str]) -> str:
     return f"names that contain it: {shown}" if close else f"none contains it; there are {shown}"
 
 
-SECTION = _OfNamedRange("steps", _make, Lane.time)
+SECTION = _OfNamedRange("steps", _make, Lane.time, frozenset({Blind.unlaunched_work}))

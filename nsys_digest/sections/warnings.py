@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from nsys_digest.model.base_types import KINDS, OTHER_NAMES, FailedCalls, Warn
+from nsys_digest.model.base_types import OPERATION_KINDS, OTHER_NAMES, FailedCalls, Warn
 from nsys_digest.model.cuda_calls import (
     CAPTURE_BEGIN_CALLS,
     COPY_CALLS,
@@ -85,7 +85,7 @@ def _missing_gpu_work(
     *,
     by_count: bool,
 ) -> Iterator[Warn]:
-    any_gpu = sum(counter[kind] for counter in rows.values() for kind in KINDS)
+    any_gpu = sum(counter[kind] for counter in rows.values() for kind in OPERATION_KINDS)
     if not any(counter["api"] for counter in rows.values()):
         if rows and not any_gpu:
             yield Warn(
@@ -98,7 +98,7 @@ def _missing_gpu_work(
     if not any_gpu:
         yield _no_gpu_activity(facts, sum(work.values(), _WorkCalls()))
         return
-    if any(rows.get(0, Counter())[kind] for kind in KINDS):
+    if any(rows.get(0, Counter())[kind] for kind in OPERATION_KINDS):
         return  # a cut-down export, whose GPU rows name no process
     for process, made in sorted(work.items()):
         counter = rows.get(process, Counter())
@@ -110,7 +110,7 @@ def _missing_gpu_work(
                 "graph rows nor kernels of graphs, so busy time is too low and idle time too high. Profile again with "
                 "--cuda-graph-trace=graph or node",
             )
-        elif made.launches and not any(counter[kind] for kind in KINDS):
+        elif made.launches and not any(counter[kind] for kind in OPERATION_KINDS):
             yield Warn(
                 "process-without-gpu",
                 f"{who} made {counted(made.launches, 'launch call')}, but none of its GPU work is in the trace; a "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,6 +84,10 @@ class Operations:
     call: Ints
     """Index into the calls: the one that launched it; ``NONE`` where the trace does not say."""
     correlation: Ints
+    launchable: Int64s
+    """How many of each group of the totals a call should have launched: all but page migrations."""
+    unlinked: Int64s
+    """How many of these have no call."""
     kernel_labels: tuple[tuple[int, int], ...]
     """(string id of the short name, string id of the full name)."""
     copy_labels: tuple[CopyLabel, ...]
@@ -128,6 +133,23 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitedFor:
+    """What waits of one process were for, in order of correlation id; arrays of shape (n,)."""
+
+    correlation: Ints
+    context: Ints
+    stream: Ints
+
+    def of(self, correlation: Ints) -> tuple[Int64s, Int64s]:
+        """Return the context and the stream that each call waited for; -1 where no row, or more than one, tells."""
+        first = np.searchsorted(self.correlation, correlation, side="left")
+        known = np.searchsorted(self.correlation, correlation, side="right") - first == 1
+        context, stream = (np.full(correlation.size, NONE) for _ in range(2))
+        context[known], stream[known] = self.context[first[known]], self.stream[first[known]]
+        return context, stream
+
+
+@dataclass(frozen=True, slots=True)
 class Events:
     """Everything one by one; the marks are by thread, then by start, then by name."""
 
@@ -135,6 +157,8 @@ class Events:
     calls: Calls
     ranges: Ranges
     marks: Marks
+    waits: Mapping[int, WaitedFor]
+    """By globalPid; of processes for which the trace says it."""
 
 
 def process_of_thread(global_tid: int) -> int:

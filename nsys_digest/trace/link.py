@@ -14,10 +14,11 @@ from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.collect.operations import OperationRows
 from nsys_digest.trace.columns import Ints, smallest_type
 from nsys_digest.trace.events import CLASSES, NONE, Calls, Events, Marks, Operations
-from nsys_digest.trace.nsys.tables import name_of
+from nsys_digest.trace.nsys.tables import GPU_KINDS, MIGRATION_KINDS, name_of
 from nsys_digest.trace.scan import EventRows, Scanned
 
 _DENSE = 8
+_SLICE = 1 << 18
 
 
 def link(rows: EventRows, scanned: Scanned, names: Mapping[int, str], devices: Sequence[int]) -> Events:
@@ -27,7 +28,7 @@ def link(rows: EventRows, scanned: Scanned, names: Mapping[int, str], devices: S
     """
     calls = _calls(rows.calls, scanned.api, names)
     operations = _operations(rows.operations, scanned.gpu, devices, calls)
-    return Events(operations, calls, rows.ranges, _in_order(scanned.nvtx.marks))
+    return Events(operations, calls, rows.ranges, _in_order(scanned.nvtx.marks), rows.waits)
 
 
 def _calls(rows: CallRows, api: ApiTotals, names: Mapping[int, str]) -> Calls:
@@ -63,6 +64,7 @@ def _operations(rows: OperationRows, gpu: GpuTotals, devices: Sequence[int], cal
         call[launched] = _launching_call(
             calls, chosen, calls.correlation[chosen], rows.correlation[launched], rows.start_ns[launched]
         )
+    launchable, unlinked = _count_unlinked(rows, gpu, call)
     return Operations(
         start_ns=rows.start_ns,
         end_ns=rows.end_ns,
@@ -71,11 +73,29 @@ def _operations(rows: OperationRows, gpu: GpuTotals, devices: Sequence[int], cal
         label=rows.label,
         call=call,
         correlation=rows.correlation,
+        launchable=launchable,
+        unlinked=unlinked,
         kernel_labels=rows.kernel_labels,
         copy_labels=rows.copy_labels,
         copies=rows.copies,
         set_bytes=rows.set_bytes,
     )
+
+
+def _count_unlinked(rows: OperationRows, gpu: GpuTotals, call: Ints) -> tuple[Int64s, Int64s]:
+    """Return, for each group, how many operations a call should have launched, and how many of them have none."""
+    is_copy = np.array([GPU_KINDS[kind] == "memcpy" for kind, _ in gpu.groups], bool)
+    migrates = np.array([label.kind in MIGRATION_KINDS for label in rows.copy_labels], bool)
+    without, migrations = (np.zeros(is_copy.size, np.int64) for _ in range(2))
+    for low in range(0, call.size, _SLICE):
+        unlinked = np.flatnonzero(call[low : low + _SLICE] == NONE) + low
+        of_group = rows.group[unlinked]
+        without += np.bincount(of_group, minlength=is_copy.size)
+        if migrates.any():
+            copies = np.flatnonzero(is_copy[of_group])
+            moved = copies[migrates[rows.label[unlinked[copies]]]]
+            migrations += np.bincount(of_group[moved], minlength=is_copy.size)
+    return gpu.counts - migrations, without - migrations
 
 
 def _launching_call(calls: Calls, chosen: Int64s, of_call: Ints, wanted: Ints, start_ns: Int64s) -> Int64s:

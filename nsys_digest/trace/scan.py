@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,8 +25,9 @@ from nsys_digest.trace.collect.kernels import KernelPart, KernelTotals
 from nsys_digest.trace.collect.nvtx import NvtxPart, NvtxTotals
 from nsys_digest.trace.collect.operations import OperationRows
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.events import Ranges
-from nsys_digest.trace.nsys.tables import GPU_KINDS, STRINGS, api_query, gpu_query, nvtx_query
+from nsys_digest.trace.collect.waits import WaitPart
+from nsys_digest.trace.events import Ranges, WaitedFor
+from nsys_digest.trace.nsys.tables import GPU_KINDS, STRINGS, api_query, gpu_query, nvtx_query, wait_query
 from nsys_digest.trace.source import Batch, Query, RowRange, Source
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -66,6 +67,8 @@ class EventRows:
     operations: OperationRows
     calls: CallRows
     ranges: Ranges
+    waits: Mapping[int, WaitedFor]
+    """What waits of each process were for, by globalPid."""
 
 
 def default_threads(byte_count: int) -> int:
@@ -104,6 +107,9 @@ def scan(
     nvtx = nvtx_part()
     tasks = [*_gpu_tasks(gpu, enumerate(queries))]
     tasks += [_Task(calls, api.add, threading.Lock())] if calls else []
+    wait_rows = wait_query(source) if detail else None
+    waits = WaitPart(_row_count(source, wait_rows))
+    tasks += [_Task(wait_rows, waits.add, threading.Lock())] if wait_rows else []
     tasks += [_Task(events, nvtx.add, threading.Lock())] if events else []
     _run(source, tasks, threads, progress)
     name_count = None
@@ -113,7 +119,7 @@ def scan(
         nvtx = nvtx_part(kept)
         _run(source, [_Task(events, nvtx.add, threading.Lock())], threads, progress)
     with values_in_range(source, f"the events of table {events.table if events else ''}"):
-        scanned, activity, kept_rows = _finished(gpu, api, nvtx)
+        scanned, activity, kept_rows = _finished(gpu, api, nvtx, waits)
     return replace(scanned, name_count=name_count), activity, kept_rows
 
 
@@ -137,7 +143,9 @@ def _gpu_tasks(gpu: GpuPart, queries: Iterable[tuple[int, Query | None]]) -> Ite
             yield _Task(query, partial(gpu.add, kind), lock)
 
 
-def _finished(gpu: GpuPart, api: ApiPart, nvtx: NvtxPart) -> tuple[Scanned, Activity, EventRows | None]:
+def _finished(
+    gpu: GpuPart, api: ApiPart, nvtx: NvtxPart, waits: WaitPart
+) -> tuple[Scanned, Activity, EventRows | None]:
     """Finish the parts; the two halves take about as long."""
     last_ns = max(gpu.last_ns, api.last_ns, nvtx.last_ns)
     (of_nvtx, ranges_in_time, ranges), ((of_gpu, work_in_time, operations), (of_api, calls)) = both(
@@ -145,7 +153,7 @@ def _finished(gpu: GpuPart, api: ApiPart, nvtx: NvtxPart) -> tuple[Scanned, Acti
     )
     rows = None
     if operations is not None and calls is not None and ranges is not None:
-        rows = EventRows(operations, calls, ranges)
+        rows = EventRows(operations, calls, ranges, waits.finish())
     return Scanned(of_gpu, of_api, of_nvtx, None), Activity(work_in_time, ranges_in_time), rows
 
 

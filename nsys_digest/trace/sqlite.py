@@ -141,8 +141,11 @@ class SqliteSource:
         return (1, 0) if low is None or high is None else (low, high)
 
     def _is_dense(self, low: int, high: int) -> bool:
-        """Tell whether as many rows as there are row ids could be in a file with that much data."""
-        return high - low + 1 <= self._data_bytes // _DENSE_ROW_BYTES
+        """Tell whether as many rows as there are row ids could be in a file with that much data.
+
+        In a damaged table the last row id may be below the first.
+        """
+        return 0 <= high - low + 1 <= self._data_bytes // _DENSE_ROW_BYTES
 
     def parts(self, table: str, rows_per_part: int) -> list[RowRange]:
         """Return ranges of row ids; one part where the table has no row ids or they are far from dense."""

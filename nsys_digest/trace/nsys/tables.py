@@ -16,6 +16,7 @@ from nsys_digest.trace.source import Column, Query, Source
 STRINGS: Final = "StringIds"
 API: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
 NVTX: Final = "NVTX_EVENTS"
+WAITS: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 DIAGNOSTICS: Final = "DIAGNOSTIC_EVENT"
 GPU_TABLES: Final[Mapping[str, str]] = {
     "kernel": "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -113,6 +114,8 @@ COPY_KINDS: Final = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
     11: "UVM HtoD", 12: "UVM DtoH", 13: "UVM DtoD",
 }  # fmt: skip
+MIGRATION_KINDS: Final = frozenset({11, 12, 13})
+"""Copy kinds of unified memory that the driver moves on its own: no call launches them."""
 MEMORY_KINDS: Final = {
     0: "pageable",
     1: "pinned",
@@ -211,6 +214,18 @@ def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
     return Query(table, columns)
 
 
+def wait_query(source: Source) -> Query | None:
+    """Return process, correlation id, context, stream of every wait of the host; None without a table or one of these.
+
+    Other columns mislead: ``syncType`` is numbered otherwise by each version, and ``deviceId`` is 0 for all.
+    """
+    table = find_table(source, WAITS)
+    names = {"process": "globalPid", "correlation": "correlationId", "context": "contextId", "stream": "streamId"}
+    if table is None or not set(names.values()) <= set(source.tables()[table]):
+        return None
+    return Query(table, {name: Column(theirs) for name, theirs in names.items()})
+
+
 def event_tables(source: Source) -> list[str]:
     """Return the tables whose rows bound the trace in time: GPU activity, API calls, NVTX events."""
     names = (*GPU_TABLES.values(), API, NVTX)
@@ -219,7 +234,7 @@ def event_tables(source: Source) -> list[str]:
 
 def is_read(source: Source, table: str) -> bool:
     """Tell whether a digest needs that table."""
-    return table in _SMALL_TABLES or table in event_tables(source)
+    return table in _SMALL_TABLES or table in (*event_tables(source), find_table(source, WAITS))
 
 
 def missing_columns(source: Source) -> dict[str, list[str]]:

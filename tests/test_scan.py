@@ -20,7 +20,6 @@ from builder import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, VERSIONS
 from nsys_digest import TraceUnreadable, summarize
 from nsys_digest.errors import ValueUnreadable
 from nsys_digest.trace import adbc, cursor
-from nsys_digest.trace import scan as scan_module
 from nsys_digest.trace.source import Batch, Column, Query, Reader, RowRange
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
 from oracle import random_trace
@@ -43,7 +42,7 @@ def small_cuts(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     """Return a function that sets the least rows of a part, and the rows of a batch of both readers."""
 
     def cut(part_rows: int, batch_rows: int) -> None:
-        monkeypatch.setattr(scan_module, "_MIN_PART_ROWS", part_rows)
+        monkeypatch.setattr("nsys_digest.trace.threads.LEAST_JOB_ROWS", part_rows)
         monkeypatch.setattr(adbc, "BATCH_ROWS", batch_rows)
         monkeypatch.setattr(cursor, "BATCH_ROWS", batch_rows)
 
@@ -247,7 +246,7 @@ def test_progress(
 ) -> None:
     """It is told in the calling thread, and its total is the number of rows, odd row ids or not."""
     small_cuts(10, 5)
-    monkeypatch.setattr(scan_module, "_TICK_S", 0.001)
+    monkeypatch.setattr("nsys_digest.trace.threads.TICK_S", 0.001)
     path = change(chain(100).write(tmp_path / "t.sqlite"), EDITS["one huge row id"])
     slow_down(monkeypatch, lambda: time.sleep(0.002))
     told: list[tuple[int, int]] = []

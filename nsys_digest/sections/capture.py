@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 
 from nsys_digest.model.base_types import OPERATION_KINDS, ROW_KINDS, Capture, CategoriesFile, Gpu, Process, Traced
 from nsys_digest.trace.collect.range_names import NvtxOptions
+from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
-from nsys_digest.trace.scan import Scanned
 
 
 def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:

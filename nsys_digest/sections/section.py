@@ -19,9 +19,9 @@ from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.lost_rows import LostRows, lost_rows
 from nsys_digest.sections.unlaunched_work import unlaunched_work
 from nsys_digest.trace.collect.gpu import GpuTotals
+from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.events import Events
 from nsys_digest.trace.nsys.tables import GPU_KINDS
-from nsys_digest.trace.scan import Scanned
 from nsys_digest.units import counted
 
 

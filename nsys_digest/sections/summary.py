@@ -25,21 +25,16 @@ from nsys_digest.sections.totals import api_totals, kernel_totals
 from nsys_digest.sections.warnings import is_incomplete, warnings
 from nsys_digest.trace.adbc import ReaderUnfitError
 from nsys_digest.trace.collect.range_names import NvtxOptions
+from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.events import Events
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, missing_columns
 from nsys_digest.trace.open import opened
-from nsys_digest.trace.scan import (
-    Progress,
-    Scanned,
-    default_threads,
-    scan,
-    scan_kernels,
-    values_in_range,
-)
+from nsys_digest.trace.scan import scan, scan_kernels
 from nsys_digest.trace.source import Reader, Source
+from nsys_digest.trace.threads import Progress, default_threads, values_in_range
 from nsys_digest.units import utc_text
 
 

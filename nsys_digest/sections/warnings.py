@@ -27,10 +27,10 @@ from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.failed_calls import failure_warning
 from nsys_digest.sections.impossible_times import outside_session
 from nsys_digest.trace.collect.api import ApiTotals
+from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import process_of
 from nsys_digest.trace.nsys.traced import why_no_cuda
-from nsys_digest.trace.scan import Scanned
 from nsys_digest.units import counted
 
 

@@ -12,10 +12,10 @@ from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_class, call_na
 from nsys_digest.trace.collect.api import ApiTotals, CallRows
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.collect.operations import OperationRows
+from nsys_digest.trace.collect.whole import EventRows, Scanned
 from nsys_digest.trace.columns import Ints, smallest_type
 from nsys_digest.trace.events import CLASSES, NONE, Calls, Events, Marks, Operations
 from nsys_digest.trace.nsys.tables import GPU_KINDS, MIGRATION_KINDS, name_of
-from nsys_digest.trace.scan import EventRows, Scanned
 
 _DENSE = 8
 _SLICE = 1 << 18

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from nsys_digest.model.figures import Figure, figures
     from nsys_digest.model.inspection import Inspection
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
-    from nsys_digest.trace.scan import Progress
     from nsys_digest.trace.source import Reader
+    from nsys_digest.trace.threads import Progress
 
 __version__ = "0.1.0"
 
@@ -59,7 +59,7 @@ _HOMES = {
     "Inspection": "model.inspection",
     "OneRun": "api",
     "Policy": "gate.policy",
-    "Progress": "trace.scan",
+    "Progress": "trace.threads",
     "Reader": "trace.source",
     "Run": "compare.runs",
     "Runs": "api",

@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from nsys_digest.gate.verdict import CheckResult
     from nsys_digest.model.category_use import CategoryUse
     from nsys_digest.model.digest import Digest
-    from nsys_digest.model.figures import figures
+    from nsys_digest.model.figures import Figure, figures
     from nsys_digest.model.inspection import Inspection
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
-    from nsys_digest.trace.scan import Progress
     from nsys_digest.trace.source import Reader
+    from nsys_digest.trace.threads import Progress
 
 __version__ = "0.1.0"
 
@@ -55,10 +55,11 @@ _HOMES = {
     "CheckResult": "gate.verdict",
     "CategoryUse": "model.category_use",
     "Diff": "compare.diff",
+    "Figure": "model.figures",
     "Inspection": "model.inspection",
     "OneRun": "api",
     "Policy": "gate.policy",
-    "Progress": "trace.scan",
+    "Progress": "trace.threads",
     "Reader": "trace.source",
     "Run": "compare.runs",
     "Runs": "api",
@@ -115,6 +116,7 @@ __all__ = [
     "Digest",
     "DigestError",
     "DigestInvalid",
+    "Figure",
     "FigureMissing",
     "Inspection",
     "MissingData",

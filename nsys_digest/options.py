@@ -15,7 +15,7 @@ from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:
-    from nsys_digest.trace.scan import Progress
+    from nsys_digest.trace.threads import Progress
 
 _MOST_THREADS: Final = 64
 

@@ -7,8 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from nsys_digest.algorithms.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
+from nsys_digest.algorithms.accumulators import Firsts, Totals
+from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.streaming import StreamingUnion
 
 
 def ints(*values: int) -> Int64s:
@@ -79,10 +81,9 @@ def test_streaming_union_is_the_union(seal_at: int, window: int) -> None:
                 expected.update((group, tick) for tick in range(start, end))
         got: set[tuple[int, int]] = set()
         reached = -(2**60)
-        for piece in union.take_windows():
+        for piece in union.windows():
             assert int(piece.start_ns.min()) >= reached
             reached = int(piece.end_ns.max())
             for start, end, group in zip(*(column.tolist() for column in piece), strict=True):
                 got.update((group, tick) for tick in range(start, end))
         assert got == expected
-        assert list(union.take_windows()) == []

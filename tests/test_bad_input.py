@@ -547,7 +547,7 @@ def test_rows_lost_to_damage_are_never_left_out_in_silence(
     reader: Reader, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite ends a search over row ids early in a damaged table, without an error."""
-    monkeypatch.setattr("nsys_digest.trace.scan._MIN_PART_ROWS", 500)
+    monkeypatch.setattr("nsys_digest.trace.threads.LEAST_JOB_ROWS", 500)
     whole = (FIXTURES / "traces" / "serve.sqlite").read_bytes()
     intact = summarize(FIXTURES / "traces" / "serve.sqlite", sections=())
     refused = 0

@@ -114,7 +114,7 @@ def test_runs_as_a_module(trace: Path) -> None:
 def test_readers_and_threads_give_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, lazy: bool
 ) -> None:
-    monkeypatch.setattr("nsys_digest.trace.scan._MIN_PART_ROWS", 10)
+    monkeypatch.setattr("nsys_digest.trace.threads.LEAST_JOB_ROWS", 10)
     builder = small_trace(version)
     builder.lazy = lazy
     for index in range(100):

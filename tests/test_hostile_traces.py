@@ -18,8 +18,8 @@ from builder import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, TraceBui
 from nsys_digest import DigestError, NotATrace, TraceUnreadable, inspect, summarize
 from nsys_digest.gate.policy import load_policy
 from nsys_digest.model.kernel_categories import load_kernel_categories
+from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.connect import Connection
-from nsys_digest.trace.scan import Scanned
 from nsys_digest.workloads.phases.reader import read_log
 from support import READERS, call, digest_json, refused, small_trace, spawn, the_line, untouched
 from test_bad_input import SUMMARIES, execute, wal_mode

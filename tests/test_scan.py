@@ -20,8 +20,7 @@ from builder import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, VERSIONS
 from nsys_digest import TraceUnreadable, summarize
 from nsys_digest.errors import ValueUnreadable
 from nsys_digest.trace import adbc, cursor
-from nsys_digest.trace import scan as scan_module
-from nsys_digest.trace.source import Batch, Column, Part, Query, Reader
+from nsys_digest.trace.source import Batch, Column, Query, Reader, RowRange
 from nsys_digest.trace.sqlite import SqliteSource, open_sqlite
 from oracle import random_trace
 from support import READERS, ROOT
@@ -43,7 +42,7 @@ def small_cuts(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     """Return a function that sets the least rows of a part, and the rows of a batch of both readers."""
 
     def cut(part_rows: int, batch_rows: int) -> None:
-        monkeypatch.setattr(scan_module, "_MIN_PART_ROWS", part_rows)
+        monkeypatch.setattr("nsys_digest.trace.threads.LEAST_JOB_ROWS", part_rows)
         monkeypatch.setattr(adbc, "BATCH_ROWS", batch_rows)
         monkeypatch.setattr(cursor, "BATCH_ROWS", batch_rows)
 
@@ -158,9 +157,9 @@ def test_parts_hold_each_row_once(ids: set[int], rows_per_part: int) -> None:
             db.commit()
         source = open_sqlite(path, "stdlib")
         try:
-            query = Query("t", (Column("v"),))
+            query = Query("t", {"value": Column("v")})
             parts = source.parts("t", rows_per_part)
-            found = [v for part in parts for batch in source.batches(query, part) for v in batch.ints(0).tolist()]
+            found = [v for part in parts for batch in source.batches(query, part) for v in batch.ints("value").tolist()]
             rows, exact = source.row_count("t", exact=False)
         finally:
             source.close()
@@ -186,7 +185,7 @@ def test_an_error_in_a_thread_reaches_the_caller_and_stops_the_others(
     read = SqliteSource.batches
     error = TraceUnreadable(f"{path}: the disk is gone")
 
-    def batches(self: SqliteSource, query: Query, part: Part = None) -> Iterator[Batch]:
+    def batches(self: SqliteSource, query: Query, part: RowRange = None) -> Iterator[Batch]:
         for batch in read(self, query, part):
             time.sleep(0.001)
             if next(begun) == 20:
@@ -247,7 +246,7 @@ def test_progress(
 ) -> None:
     """It is told in the calling thread, and its total is the number of rows, odd row ids or not."""
     small_cuts(10, 5)
-    monkeypatch.setattr(scan_module, "_TICK_S", 0.001)
+    monkeypatch.setattr("nsys_digest.trace.threads.TICK_S", 0.001)
     path = change(chain(100).write(tmp_path / "t.sqlite"), EDITS["one huge row id"])
     slow_down(monkeypatch, lambda: time.sleep(0.002))
     told: list[tuple[int, int]] = []
@@ -271,7 +270,7 @@ def slow_down(monkeypatch: pytest.MonkeyPatch, wait: Callable[[], object]) -> No
     """Wait before each batch is handed out."""
     read = SqliteSource.batches
 
-    def batches(self: SqliteSource, query: Query, part: Part = None) -> Iterator[Batch]:
+    def batches(self: SqliteSource, query: Query, part: RowRange = None) -> Iterator[Batch]:
         for batch in read(self, query, part):
             wait()
             yield batch

@@ -20,10 +20,9 @@ from nsys_digest.model.cuda_calls import (
     STREAM_WAIT_CALLS,
     is_one_of,
 )
-from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.collect.waits import WaitedFor
-from nsys_digest.trace.columns import Bools, Ints
-from nsys_digest.trace.link import NONE, Calls
+from nsys_digest.trace.collect.gpu import GpuTotals
+from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.events import NONE, Calls, Events
 
 WORK_CALLS: Final[Mapping[str, Set[str]]] = {
     "kernel launch": KERNEL_LAUNCH_CALLS,
@@ -63,45 +62,31 @@ class Waits:
     """When the first wait that began no earlier returned: all work launched before this one had ended by then."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitRows:
-    """What the rows of waits say, for the calls."""
-
-    correlation: Ints
-    """The correlation id of each call."""
-    by_process: Mapping[int, WaitedFor]
-
-    def of(self, process: int, call: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the context and the stream that calls of a process waited for; -1 where the trace does not say."""
-        rows = self.by_process.get(process)
-        unknown = np.full(call.size, -1, np.int64)
-        return (unknown, unknown) if rows is None else rows.of(self.correlation[call])
-
-
-def context_waits(calls: Calls, gpu: GpuCollector, rows: WaitRows) -> dict[int, Waits]:
+def context_waits(events: Events, gpu: GpuTotals) -> dict[int, Waits]:
     """Return, by globalPid, waits for a whole context, of processes whose GPU rows are all of one context.
 
     Newer nsys writes no row that says which context such a call waits for: it is taken to be that of the work.
     """
-    return _waits(calls, CONTEXT_WAIT_CALLS, _alone(gpu, 3), rows)
+    return _waits(events, CONTEXT_WAIT_CALLS, _alone(gpu, 3))
 
 
-def stream_waits(calls: Calls, gpu: GpuCollector, rows: WaitRows) -> dict[int, Waits]:
+def stream_waits(events: Events, gpu: GpuTotals) -> dict[int, Waits]:
     """Return, by globalPid, waits for a stream or a context, of processes whose GPU rows are all of one stream.
 
     A wait for a stream counts where its row says that it was this one: a program may wait for a stream without work.
     """
-    return _waits(calls, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4), rows)
+    return _waits(events, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4))
 
 
-def _alone(gpu: GpuCollector, parts: int) -> dict[int, tuple[int, ...]]:
+def _alone(gpu: GpuTotals, parts: int) -> dict[int, tuple[int, ...]]:
     """Return by process its only place, told apart by (process, device, context, stream) up to that part."""
-    places = {gpu.stream_of(place)[:parts] for place in range(gpu.place_count)}
+    places = {place[:parts] for place in gpu.places}
     count = Counter(process for process, *_ in places)
     return {place[0]: place for place in places if count[place[0]] == 1}
 
 
-def _waits(calls: Calls, names: Set[str], alone: Mapping[int, tuple[int, ...]], rows: WaitRows) -> dict[int, Waits]:
+def _waits(events: Events, names: Set[str], alone: Mapping[int, tuple[int, ...]]) -> dict[int, Waits]:
+    calls = events.calls
     waiting = succeeded(calls, groups_of(calls, names))
     process = calls.process_of_group[calls.group[waiting]] if waiting.size else waiting
     nameless = len(set(calls.process_of_group.tolist())) == 1 and set(alone) == {0}  # as in an old export
@@ -111,7 +96,7 @@ def _waits(calls: Calls, names: Set[str], alone: Mapping[int, tuple[int, ...]], 
         if one in alone or nameless:
             mine = waiting[of_process]
             _, _, *place = alone[0 if nameless else one]
-            context, stream = rows.of(0 if nameless else one, mine)
+            context, stream = _waited_for(events, 0 if nameless else one, mine)
             elsewhere = (context != NONE) & (context != place[0])
             if len(place) > 1:
                 elsewhere |= for_stream[calls.group[mine]] & (stream != place[1])
@@ -121,3 +106,10 @@ def _waits(calls: Calls, names: Set[str], alone: Mapping[int, tuple[int, ...]], 
             if mine.size:
                 found[one] = Waits(calls.start_ns[mine], done_ns)
     return found
+
+
+def _waited_for(events: Events, process: int, call: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the context and the stream that calls of a process waited for; -1 where the trace does not say."""
+    rows = events.waits.get(process)
+    unknown = np.full(call.size, NONE)
+    return (unknown, unknown) if rows is None else rows.of(events.calls.correlation[call])

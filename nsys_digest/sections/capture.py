@@ -5,29 +5,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from nsys_digest.model.base_types import OPERATION_KINDS, ROW_KINDS, Capture, CategoriesFile, Gpu, Process, Traced
-from nsys_digest.trace.collect.nvtx import NvtxOptions
+from nsys_digest.trace.collect.range_names import NvtxOptions
+from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
-from nsys_digest.trace.scan import Scanned
 
 
 def rows_by_process(scanned: Scanned) -> dict[int, Counter[str]]:
     """Return the rows of each kind by globalPid; NVTX counts ranges."""
     rows: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    gpu = scanned.gpu
-    counts = gpu.totals.count(len(gpu.groups)).tolist()
-    for (kind, place), count in zip(gpu.groups.pairs, counts, strict=True):
-        rows[gpu.stream_of(place)[0]][OPERATION_KINDS[kind]] += count
-    if scanned.api is not None:
-        api = scanned.api
-        counts = api.totals.count(len(api.groups)).tolist()
-        for (process, _), count in zip(api.groups.pairs, counts, strict=True):
-            rows[api.processes.values[process]]["api"] += count
-    if scanned.nvtx is not None:
-        nvtx = scanned.nvtx
-        counts = nvtx.process_rows.count(len(nvtx.processes)).tolist()
-        for process, count in zip(nvtx.processes.values, counts, strict=True):
-            rows[process]["nvtx"] += count
+    for (kind, place), count in zip(scanned.gpu.groups, scanned.gpu.counts.tolist(), strict=True):
+        rows[scanned.gpu.places[place].process][OPERATION_KINDS[kind]] += count
+    for (process, _), count in zip(scanned.api.groups, scanned.api.counts.tolist(), strict=True):
+        rows[process]["api"] += count
+    for process, count in scanned.nvtx.process_rows.items():
+        rows[process]["nvtx"] += count
     return {process: counter for process, counter in rows.items() if counter.total()}
 
 

@@ -6,23 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Intervals, subtract
-from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, CategoryPattern
 from nsys_digest.model.section_types import Communication, KindTotal
-from nsys_digest.sections.categories import Classified
-from nsys_digest.trace.columns import Bools
+from nsys_digest.sections.classified import Classified, collectives, kind_of_collective
+from nsys_digest.sections.section import Blind, Lane, Made, Section
 
 
 def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communication, ...]:
     """Return collectives against all other kernels on each device with kernels; ``devices`` are the CUDA ordinals."""
-    kinds, kind = kernels.by_name([_kind(found) for found in kernels.patterns])
+    kinds, kind = kernels.by_name([kind_of_collective(found) for found in kernels.patterns])
     operations = kernels.operations
     found = []
     for index, ordinal in enumerate(devices):
         own = kernels.is_kernel & (operations.device == index)
         if not own.any():
             continue
-        total, bare = _collectives(kernels, own)
+        total, bare = collectives(kernels, own)
         by_kind = {}
         for number, name in enumerate(kinds):
             chosen = own & (kind == number)
@@ -35,20 +33,9 @@ def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communic
     return tuple(found)
 
 
-def exposed(kernels: Classified, devices: int) -> list[Intervals]:
-    """Return for each device when a collective ran on it and no other kernel did."""
-    of_device = kernels.operations.device
-    return [_collectives(kernels, kernels.is_kernel & (of_device == device))[1] for device in range(devices)]
-
-
-def _collectives(kernels: Classified, own: Bools) -> tuple[Intervals, Intervals]:
-    """Return the union of the collectives among a device's kernels, and the part in which no other kernel ran."""
-    of_label = np.array([bool(_kind(found)) for found in kernels.patterns], bool)
-    collective = own.copy()
-    collective[own] = of_label[kernels.operations.label[own]]
-    total = kernels.union(collective)
-    return total, subtract(total, kernels.union(own & ~collective))
-
-
-def _kind(pattern: CategoryPattern | None) -> str:
-    return (pattern.kind or OTHER) if pattern is not None and pattern.category == COMMUNICATION else ""
+SECTION = Section(
+    "communication",
+    lambda context: Made(communication(context.kernels, context.ordinals)),
+    Lane.time,
+    frozenset({Blind.whole_graphs}),
+)

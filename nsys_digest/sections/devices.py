@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s, Intervals, grouped_union, joined, union
 from nsys_digest.model.base_types import OPERATION_KINDS, Device, DeviceProcess, Stream
-from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, GpuGuesses
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
 
@@ -38,7 +39,7 @@ class GpuTime:
     span_ns: int | None
     devices: tuple[Device, ...]
     device_of_place: tuple[int, ...]
-    """Index into ``devices`` of each place of the collector."""
+    """Index into ``devices`` of each place of the totals."""
     guessed: tuple[int, ...]
     """Ordinals of one process each whose GPU name is a guess."""
     ambiguous: tuple[Ambiguous, ...]
@@ -51,8 +52,8 @@ class GpuTime:
         return None if self.span_ns is None else self.busy.total_ns
 
 
-def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
-    """Add up GPU activity; takes the unions out of the collector.
+def gpu_time(gpu: GpuTotals, windows: Iterable[GroupedIntervals], facts: CaptureFacts) -> GpuTime:
+    """Add up GPU activity; ``windows`` are the intervals by group, in windows of time.
 
     A device is a CUDA ordinal. Where the export maps ordinals to GPUs process by process, one ordinal that means
     different GPUs (CUDA_VISIBLE_DEVICES) or MIG instances becomes one device each, told apart by uuid.
@@ -62,16 +63,16 @@ def gpu_time(gpu: GpuCollector, facts: CaptureFacts) -> GpuTime:
 
     """
     table = _DeviceTable(facts)
-    places = [gpu.stream_of(place) for place in range(gpu.place_count)]
+    places = gpu.places
     keys: dict[_Key, int] = {}
     device_of = np.array(
         [keys.setdefault(table.key(process, device), len(keys)) for process, device, _, _ in places], np.int64
     )
     owners = _Owners([process for process, _, _, _ in places], device_of.tolist())
     times = _Times(gpu, device_of, len(keys), owners)
-    for window in gpu.take_windows():
+    for window in windows:
         times.add(window)
-    rows = _rows_by_stream(gpu, places, times.by_place.tolist(), device_of.tolist())
+    rows = _rows_by_stream(gpu, times.by_place.tolist(), device_of.tolist())
     ordered = sorted(table.keys())
     if len(ordered) > _MOST_DEVICES:
         raise OverflowError(f"is of more than {_MOST_DEVICES:,} GPUs, so that an id is damaged")
@@ -143,8 +144,8 @@ class _Owners:
 class _Times:
     """Lengths of unions, added up window by window."""
 
-    def __init__(self, gpu: GpuCollector, device_of: Int64s, devices: int, owners: _Owners) -> None:
-        pairs = np.array(gpu.groups.pairs, np.int64).reshape(-1, 2)
+    def __init__(self, gpu: GpuTotals, device_of: Int64s, devices: int, owners: _Owners) -> None:
+        pairs = np.array(gpu.groups, np.int64).reshape(-1, 2)
         self._place = pairs[:, 1]
         self._device_and_kind = device_of[self._place] * len(OPERATION_KINDS) + pairs[:, 0]
         self._owner = owners.of_place
@@ -181,16 +182,13 @@ class _StreamRows:
     sums_ns: list[int]
 
 
-def _rows_by_stream(
-    gpu: GpuCollector, places: list[tuple[int, int, int, int]], busy_ns: list[int], device_of: list[int]
-) -> defaultdict[int, list[_StreamRows]]:
+def _rows_by_stream(gpu: GpuTotals, busy_ns: list[int], device_of: list[int]) -> defaultdict[int, list[_StreamRows]]:
     """Return the totals of each stream of each device, ordered by process, context and stream."""
     streams = [
         _StreamRows(process, context, stream, busy, [0] * len(OPERATION_KINDS), [0] * len(OPERATION_KINDS))
-        for (process, _, context, stream), busy in zip(places, busy_ns, strict=True)
+        for (process, _, context, stream), busy in zip(gpu.places, busy_ns, strict=True)
     ]
-    length = len(gpu.groups)
-    totals = zip(gpu.groups.pairs, gpu.totals.count(length).tolist(), gpu.totals.sum(length).tolist(), strict=True)
+    totals = zip(gpu.groups, gpu.counts.tolist(), gpu.sums_ns.tolist(), strict=True)
     for (kind, place), count, sum_ns in totals:
         streams[place].counts[kind], streams[place].sums_ns[kind] = count, sum_ns
     rows: defaultdict[int, list[_StreamRows]] = defaultdict(list)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -12,12 +12,14 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, exact_sum
 from nsys_digest.algorithms.lines import positions
-from nsys_digest.model.base_types import OTHER_NAMES
+from nsys_digest.model.base_types import OTHER_NAMES, Warn
 from nsys_digest.model.step_types import DispatchStep
 from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import LaunchedWork
+from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.trace.columns import Bools
-from nsys_digest.trace.link import Events
+from nsys_digest.trace.events import Events, Marks
+from nsys_digest.units import counted
 
 _NO_GRAPH = frozenset({"none", "eager", "no", "off", "false", "0"})
 
@@ -41,15 +43,6 @@ MOST_GROUPS: Final = 1_000
 _MOST_LINES = 20
 _Key: TypeAlias = tuple[str | None, int | None]
 """(mode, padded); padded is None for all marks of a mode."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dispatched:
-    """The section, where its marks and graph launches disagree, and how many rows are left out."""
-
-    steps: tuple[DispatchStep, ...]
-    disagreements: tuple[str, ...]
-    left_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +79,11 @@ def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes
     )
 
 
-def dispatch_steps(events: Events, times: StepTimes, names: Sequence[str]) -> Dispatched:
-    """Group the steps by mode, and by mode and padded size; and tell which modes and graph launches disagree."""
+def dispatch_steps(marks: Marks, times: StepTimes) -> tuple[tuple[DispatchStep, ...], tuple[Warn, ...]]:
+    """Group the steps by mode, and by mode and padded size; and warn where modes and graph launches disagree."""
     groups: defaultdict[_Key, list[int]] = defaultdict(list)
-    fields_of_name = {name: fields_of(names[name]) for name in np.unique(events.marks.name).tolist()}
-    fields = [fields_of_name[name] for name in events.marks.name.tolist()]
+    fields_of_name = {name: fields_of(marks.names[name]) for name in np.unique(marks.name).tolist()}
+    fields = [fields_of_name[name] for name in marks.name.tolist()]
     for index, found in enumerate(fields):
         mode = str(found["mode"]) if "mode" in found else None
         padded = found.get("padded")
@@ -107,7 +100,7 @@ def dispatch_steps(events: Events, times: StepTimes, names: Sequence[str]) -> Di
         for mode, padded in keys
         if padded is None and mode not in (None, OTHER_NAMES)
     )
-    return Dispatched(steps, _capped_lines([line for line in lines if line]), max(group_count - len(steps), 0))
+    return steps, (*_left_out(group_count - len(steps)), *_capped_lines([line for line in lines if line]))
 
 
 def _capped(groups: Mapping[_Key, list[int]]) -> defaultdict[_Key, list[int]]:
@@ -126,12 +119,20 @@ def _capped(groups: Mapping[_Key, list[int]]) -> defaultdict[_Key, list[int]]:
     return kept
 
 
-def _capped_lines(lines: list[str]) -> tuple[str, ...]:
+def _left_out(rows: int) -> Iterator[Warn]:
+    if rows > 0:
+        yield Warn(
+            "dispatch-capped",
+            f"{counted(rows, 'row')} of dispatch steps left out: of more than {MOST_GROUPS:,} modes and sizes those "
+            f"with most steps are kept, and the steps of all other modes are one row named {OTHER_NAMES}",
+        )
+
+
+def _capped_lines(lines: list[str]) -> Iterator[Warn]:
     rest = len(lines) - _MOST_LINES
-    return (
-        *lines[:_MOST_LINES],
-        *([f"{rest:,} further modes say otherwise than the graph launches"] if rest > 0 else []),
-    )
+    further = [f"{rest:,} further modes say otherwise than the graph launches"] if rest > 0 else []
+    for line in (*lines[:_MOST_LINES], *further):
+        yield Warn("dispatch-disagrees", f"{line}; a step is taken to end at the next mark of the same thread")
 
 
 def _group(
@@ -175,3 +176,11 @@ def _disagreement(mode: str, members: list[int], times: StepTimes) -> str | None
         wrong = int(np.count_nonzero(times.graph_launches[timed] == 0))
         said, did = "a CUDA graph", "launched none"
     return f"{wrong:,} of {timed.size:,} steps whose mark says mode {mode}, {said}, {did}" if wrong else None
+
+
+def _make(context: Context) -> Made:
+    times = step_times(context.events, context.launched, context.gpu.busy)
+    return Made(*dispatch_steps(context.events.marks, times))
+
+
+SECTION = Section("dispatch_steps", _make, Lane.launches, frozenset({Blind.unlaunched_work}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +10,7 @@ import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s, exact_sum
 from nsys_digest.model.section_types import Durations
-from nsys_digest.trace.collect.gpu import GpuCollector
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.link import Calls, Operations
-from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 _KEY_LIMIT = 2**62
 _INT64_MAX = 2**63 - 1
@@ -81,26 +77,3 @@ def durations_by_group(group: Ints, start_ns: Int64s, end_ns: Int64s, groups: in
     lengths_ns = end_ns - start_ns
     order = np.lexsort((lengths_ns, group))
     return _of_sorted(lengths_ns[order], np.searchsorted(group[order], np.arange(groups + 1)))
-
-
-def by_total(names: Sequence[str], group: Ints, start_ns: Int64s, end_ns: Int64s) -> dict[str, Durations]:
-    """Return the durations of each name, most total time first; ``names[g]`` is that of group g, and may repeat."""
-    ids: dict[str, int] = {}
-    id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int32)
-    found = durations_by_group(id_of[group] if group.size else group, start_ns, end_ns, len(ids))
-    rows = [(name, found[index]) for name, index in ids.items() if found[index].count]
-    return dict(sorted(rows, key=lambda row: (-row[1].total_ns, row[0])))
-
-
-def api_durations(calls: Calls) -> dict[str, Durations]:
-    """Return the durations of each recorded API name."""
-    return by_total(calls.names, calls.group, calls.start_ns, calls.end_ns)
-
-
-def kernel_durations(operations: Operations, gpu: GpuCollector, short_names: Sequence[str]) -> dict[str, Durations]:
-    """Return the durations of each short kernel name; ``short_names`` are by code."""
-    kernels = operations.kind == GPU_KINDS.index("kernel")
-    start_ns = operations.start_ns[kernels]
-    end_ns = np.maximum(operations.end_ns[kernels], start_ns)
-    names = [short_names[short] for short, _ in gpu.kernel_labels.pairs]
-    return by_total(names, operations.label[kernels], start_ns, end_ns)

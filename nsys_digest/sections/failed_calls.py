@@ -7,19 +7,18 @@ from collections.abc import Mapping
 
 from nsys_digest.model.base_types import FailedCalls, Warn
 from nsys_digest.model.cuda_errors import error_name
-from nsys_digest.trace.collect.api import ApiCollector
+from nsys_digest.trace.collect.api import ApiTotals
 from nsys_digest.trace.nsys.tables import name_of
 from nsys_digest.units import counted
 
 _SHOWN = 3
 
 
-def failed_calls(api: ApiCollector | None, strings: Mapping[int, str]) -> tuple[FailedCalls, ...]:
+def failed_calls(api: ApiTotals, strings: Mapping[int, str]) -> tuple[FailedCalls, ...]:
     """Return the calls that failed, by recorded name and error; most calls first, then by name, then by number."""
     counts: Counter[tuple[str, int]] = Counter()
-    if api is not None:
-        for (group, value), count in api.failures.items():
-            counts[name_of(api.names.values[api.groups.pairs[group][1]], strings), value] += count
+    for (group, value), count in api.failures.items():
+        counts[name_of(api.groups[group][1], strings), value] += count
     ordered = sorted(counts.items(), key=lambda item: (-item[1], *item[0]))
     return tuple(FailedCalls(name, error_name(name, value), value, count) for (name, value), count in ordered)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s, grouped_union
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.link import NONE, Ranges
+from nsys_digest.trace.events import NONE, Ranges
 
 _MOST_RANGES = 32
 """A program that never ends its ranges has thousands open at once; the innermost say most."""

@@ -8,20 +8,23 @@ returned the gap is ``queued``; before, it is what the call's thread was doing: 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
 from nsys_digest.algorithms.lines import Lines
-from nsys_digest.model.section_types import CAUSES, Bin, Cause, DeviceIdle, Gap, Idle
+from nsys_digest.model.idle_causes import CAUSES
+from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
+from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches
 from nsys_digest.trace.columns import Ints, small_ids
-from nsys_digest.trace.link import NONE, Events
+from nsys_digest.trace.events import NONE, Events, Operations
+from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
 
 _QUEUED, _HOST, _UNATTRIBUTED = (CAUSES.index(name) for name in ("queued", "host", "unattributed"))
 NO_RANGE: Final = "(none)"
@@ -182,11 +185,11 @@ class _DeviceCauses:
         listed = slice(*np.searchsorted(self._listed, (part.start, part.stop)).tolist())
         self._listed_causes[:, listed] = amounts[:, self._listed[listed] - part.start]
 
-    def result(self, range_name: Callable[[int], str]) -> DeviceIdle:
-        """Return what was added up."""
+    def result(self, range_names: Sequence[str]) -> DeviceIdle:
+        """Return what was added up; the names are by group."""
         by_name: defaultdict[str, int] = defaultdict(int)
         for group in np.flatnonzero(self._host_by_group).tolist():
-            by_name[range_name(group)] += int(self._host_by_group[group])
+            by_name[range_names[group]] += int(self._host_by_group[group])
         by_name[NO_RANGE] += self._host_outside
         host = sorted(((name, ns) for name, ns in by_name.items() if ns), key=lambda row: (-row[1], row[0]))
         columns = zip(CAUSES, self._total.tolist(), self._gaps.tolist(), self._longest.tolist(), strict=True)
@@ -251,19 +254,19 @@ def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
 
 
 def idle(
-    events: Events,
-    devices: Sequence[int],
-    top: int,
-    operation_name: Callable[[int], str],
-    range_name: Callable[[int], str],
+    events: Events, devices: Sequence[int], top: int, strings: Mapping[int, str], range_names: Sequence[str]
 ) -> Idle:
-    """Explain all idle time within the span of each device; ``devices`` are the CUDA ordinals by index."""
+    """Explain all idle time within the span of each device.
+
+    ``devices`` are the CUDA ordinals by index, ``strings`` the texts of string ids, ``range_names`` by group.
+    """
     operations = events.operations
     took_time = operations.end_ns > operations.start_ns
+    operation_name = partial(operation_name_of, operations, strings)
     timeline_of = lru_cache(1)(lambda lines: ThreadTimeline.of(events, lines))  # those of all would not fit
     ids: dict[str, int] = {}
     groups = int(events.ranges.group.max(initial=-1)) + 1
-    name_of_group = np.array([ids.setdefault(range_name(group), len(ids)) for group in range(groups)], np.int64)
+    name_of_group = np.array([ids.setdefault(name, len(ids)) for name in range_names[:groups]], np.int64)
     all_lines = list(thread_batches(events))
     explained, longest = [], []
     for index, ordinal in enumerate(devices):
@@ -271,7 +274,7 @@ def idle(
             causes = _DeviceCauses(events, index, ordinal, top)
             for lines in all_lines:
                 causes.add_threads(lines, timeline_of)
-            explained.append(causes.result(range_name))
+            explained.append(causes.result(range_names))
             longest += causes.longest(operation_name, list(ids), name_of_group)
     longest.sort(key=lambda gap: (-gap.length_ns, gap.device, gap.start_ns))
     return Idle(tuple(explained), tuple(longest[:top]))
@@ -288,3 +291,22 @@ def _ended_last(events: Events, device: int, end_ns: Int64s) -> Int64s:
     keys = (-operations.start_ns[candidates], operations.kind[candidates], operations.end_ns[candidates])
     candidates = candidates[np.lexsort(keys)]
     return candidates[np.searchsorted(operations.end_ns[candidates], end_ns)]
+
+
+def operation_name_of(operations: Operations, strings: Mapping[int, str], operation: int) -> str:
+    """Return what an operation is called in a list of gaps."""
+    kind, label = GPU_KINDS[int(operations.kind[operation])], int(operations.label[operation])
+    if kind == "kernel":
+        short, _ = operations.kernel_labels[label]
+        return name_of(short, strings)
+    if kind == "memcpy":
+        return f"[memcpy {COPY_KINDS.get(operations.copy_labels[label].kind, 'unknown')}]"
+    return f"[{kind}]"
+
+
+def _make(context: Context) -> Made:
+    names = context.scanned.nvtx.names
+    return Made(idle(context.events, context.ordinals, context.options.gaps, context.strings, names))
+
+
+SECTION = Section("idle", _make, Lane.time, frozenset({Blind.unlaunched_work}))

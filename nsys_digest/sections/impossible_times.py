@@ -21,9 +21,9 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s, Intervals, union
 from nsys_digest.model.base_types import Warn
-from nsys_digest.sections.call_groups import WaitRows, Waits, context_waits, stream_waits
-from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.link import NONE, Events, Operations
+from nsys_digest.sections.call_groups import Waits, context_waits, stream_waits
+from nsys_digest.trace.collect.gpu import GpuTotals
+from nsys_digest.trace.events import NONE, Events, Operations
 from nsys_digest.units import counted, duration
 
 MATCHED_TO_NS: Final = 1_000_000
@@ -35,10 +35,10 @@ _SLICE = 1 << 18
 _SAMPLE = 1 << 20
 
 
-def impossible_times(events: Events, gpu: GpuCollector, waits: WaitRows, session_ns: int | None) -> tuple[Warn, ...]:
+def impossible_times(events: Events, gpu: GpuTotals, session_ns: int | None) -> tuple[Warn, ...]:
     """Look at every operation with a length."""
     suspects = _Suspects(events.operations)
-    _find(suspects, events, gpu, waits)
+    _find(suspects, events, gpu)
     error_ns = _clock_error(events, suspects)
     suspects.keep_beyond(MATCHED_TO_NS + 2 * error_ns)
     operations = events.operations
@@ -86,10 +86,10 @@ class _Suspects:
         self.late = self.late[self.late_by_ns > margin_ns]
 
 
-def _find(suspects: _Suspects, events: Events, gpu: GpuCollector, rows: WaitRows) -> None:
+def _find(suspects: _Suspects, events: Events, gpu: GpuTotals) -> None:
     """Fill in the suspects, a slice of operations at a time."""
     operations, calls = events.operations, events.calls
-    context, stream = context_waits(calls, gpu, rows), stream_waits(calls, gpu, rows)
+    context, stream = context_waits(events, gpu), stream_waits(events, gpu)
     waits = context | stream
     tables: list[Waits] = list(waits.values())
     process_table = {process: index for index, process in enumerate(waits)}

@@ -11,13 +11,17 @@ from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.section_types import Launch, LaunchCost
 from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import NEVER, LaunchedWork
+from nsys_digest.sections.section import Blind, Lane, Made, Section
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.link import CLASSES, NONE, Calls, Events
+from nsys_digest.trace.events import CLASSES, NONE, Calls, Events
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 
-def launch(events: Events, work: LaunchedWork) -> Launch:
-    """Measure the launch calls that launched a kernel or a graph; by recorded name, most launches first."""
+def launch(events: Events, work: LaunchedWork, without_work_count: int | None) -> Launch:
+    """Measure the launch calls that launched a kernel or a graph; by recorded name, most launches first.
+
+    ``without_work_count`` are launches without a GPU row.
+    """
     calls = events.calls
     call, first_ns = work.first_starts()
     group = calls.group[call]
@@ -41,6 +45,7 @@ def launch(events: Events, work: LaunchedWork) -> Launch:
         kernels=_cost(calls, call[kernels], first_ns[kernels]),
         graphs=_cost(calls, call[graphs], first_ns[graphs]),
         unmatched_kernel_count=int(np.count_nonzero(unmatched)),
+        without_work_count=without_work_count,
     )
 
 
@@ -53,3 +58,11 @@ def _cost(calls: Calls, launched: Ints, first_ns: Int64s) -> LaunchCost:
         latency=durations(np.maximum(first_ns - start_ns, 0)),  # clocks differ by a little; more is warned of
         started_before_return_count=int(np.count_nonzero(delay_ns < 0)),
     )
+
+
+SECTION = Section(
+    "launch",
+    lambda context: Made(launch(context.events, context.launched, context.lost.launch_count)),
+    Lane.launches,
+    frozenset({Blind.unlaunched_work}),
+)

@@ -10,7 +10,7 @@ from nsys_digest.algorithms.intervals import Int64s, union_lengths
 from nsys_digest.algorithms.lines import positions
 from nsys_digest.algorithms.nesting import depths
 from nsys_digest.trace.columns import Ints, small_ids
-from nsys_digest.trace.link import NONE, Events
+from nsys_digest.trace.events import NONE, Events
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 _SLICE = 1 << 18

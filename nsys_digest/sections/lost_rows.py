@@ -17,7 +17,7 @@ of ten or more leave none.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,10 +28,10 @@ from nsys_digest.algorithms.members import Members, by_value, members
 from nsys_digest.algorithms.nesting import running_max
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.cuda_calls import CAPTURE_BEGIN_CALLS, CAPTURE_END_CALLS
-from nsys_digest.sections.call_groups import WORK_CALLS, WaitRows, context_waits, groups_of, work_of_group
-from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.sections.call_groups import WORK_CALLS, Waits, context_waits, groups_of, work_of_group
+from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.columns import Bools
-from nsys_digest.trace.link import NONE, Calls, Events, process_of_thread
+from nsys_digest.trace.events import NONE, Calls, Events, process_of_thread
 from nsys_digest.trace.nsys.tables import GPU_KINDS, process_of
 from nsys_digest.units import counted
 
@@ -55,7 +55,7 @@ class LostRows:
     warnings: tuple[Warn, ...]
 
 
-def lost_rows(events: Events, gpu: GpuCollector, waits: WaitRows) -> LostRows:
+def lost_rows(events: Events, gpu: GpuTotals) -> LostRows:
     """Look for launches without work."""
     calls = events.calls
     kind_of_group = work_of_group(calls)
@@ -77,7 +77,7 @@ def lost_rows(events: Events, gpu: GpuCollector, waits: WaitRows) -> LostRows:
     if not without.size:
         return LostRows(launch_count, ())
     found = _Found(calls, np.flatnonzero(asked), with_work, without, kind_of_group)
-    return LostRows(launch_count, tuple(_warnings(found, gpu, waits)))
+    return LostRows(launch_count, tuple(_warnings(found, gpu, context_waits(events, gpu))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,10 @@ class _Found:
         return Members(call[found.rows], found.edges)
 
 
-def _warnings(found: _Found, gpu: GpuCollector, rows: WaitRows) -> Iterator[Warn]:
-    waits = context_waits(found.calls, gpu, rows)
+def _warnings(found: _Found, gpu: GpuTotals, waits: Mapping[int, Waits]) -> Iterator[Warn]:
     in_process = np.unique(found.calls.process_of_group[found.calls.group[found.with_work]])
-    with_graphs = {gpu.stream_of(place)[0] for kind, place in gpu.groups.pairs if GPU_KINDS[kind] == "graph"}
-    with_graphs |= {process for process, count in gpu.graph_nodes.items() if count}
+    with_graphs = {gpu.places[place].process for kind, place in gpu.groups if GPU_KINDS[kind] == "graph"}
+    with_graphs |= gpu.graph_nodes.keys()
     lacking_of, asked_of = (found.by_kind(call, in_process) for call in (found.without, found.asked))
     for number, process in enumerate(in_process.tolist()):
         last_wait_ns = int(waits[process].start_ns[-1]) if process in waits else _EVER.min

@@ -7,16 +7,17 @@ import numpy as np
 from nsys_digest.algorithms.intervals import Intervals, exact_sum, intersect, union
 from nsys_digest.model.section_types import Bandwidth, Copies, Memory, Sets
 from nsys_digest.sections.durations import sorted_percentile
-from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.link import Operations
+from nsys_digest.sections.section import Lane, Made, Section
+from nsys_digest.trace.events import Operations
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MEMORY_KINDS, NO_MEMORY_KIND
 
 
-def memory(operations: Operations, gpu: GpuCollector, devices: int) -> Memory:
-    """Add up copies by direction and kinds of memory, most time first; takes the copies out of the collector."""
-    label, size, length_ns = (column.astype(np.int64) for column in gpu.copies.take())
+def memory(operations: Operations, devices: int) -> Memory:
+    """Add up copies by direction and kinds of memory, most time first."""
+    made = operations.copies
+    label, size, length_ns = (column.astype(np.int64) for column in (made.label, made.bytes, made.length_ns))
     rows: dict[tuple[str, str | None, str | None], int] = {}
-    row_of_label = [rows.setdefault(_row(*gpu.copy_of(index)), len(rows)) for index in range(len(gpu.copy_labels))]
+    row_of_label = [rows.setdefault(_row(*copy), len(rows)) for copy in operations.copy_labels]
     row = np.array(row_of_label, np.int64)[label] if label.size else label
     copies = []
     for (direction, source, destination), index in rows.items():
@@ -39,7 +40,7 @@ def memory(operations: Operations, gpu: GpuCollector, devices: int) -> Memory:
     set_ns = np.maximum(operations.end_ns[sets] - operations.start_ns[sets], 0)
     return Memory(
         copies=tuple(copies),
-        sets=Sets(int(np.count_nonzero(sets)), gpu.set_bytes, int(set_ns.sum())),
+        sets=Sets(int(np.count_nonzero(sets)), operations.set_bytes, int(set_ns.sum())),
         overlapped_with_kernels_ns=sum(
             intersect(union_of_kind(operations, device, "memcpy"), union_of_kind(operations, device, "kernel")).total_ns
             for device in range(devices)
@@ -59,3 +60,8 @@ def _row(kind: int, source: int, destination: int) -> tuple[str, str | None, str
 
 def _memory_kind(kind: int) -> str | None:
     return None if kind == NO_MEMORY_KIND else MEMORY_KINDS.get(kind)
+
+
+SECTION = Section(
+    "memory", lambda context: Made(memory(context.events.operations, len(context.gpu.devices))), Lane.time
+)

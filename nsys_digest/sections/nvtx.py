@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Coverage, Intervals, grouped_union
+from nsys_digest.algorithms.intervals import Coverage, GroupedIntervals, Intervals, grouped_union
 from nsys_digest.model.base_types import DispatchMark, NvtxRange
-from nsys_digest.trace.collect.nvtx import NvtxCollector
+from nsys_digest.trace.collect.nvtx import NvtxTotals
 
 
-def nvtx_ranges(nvtx: NvtxCollector | None, busy: Intervals) -> tuple[dict[str, NvtxRange], dict[str, int]]:
+def nvtx_ranges(
+    nvtx: NvtxTotals, windows: Iterable[GroupedIntervals], busy: Intervals
+) -> tuple[dict[str, NvtxRange], dict[str, int]]:
     """Return the ranges of each ``domain:name``, in order of first start, and the idle time within them by name.
 
-    Idle is the part of a name's union, within the GPU span, in which no GPU was busy. Takes the unions out of the
-    collector.
+    ``windows`` are the intervals by group, in windows of time. Idle is the part of a name's union, within the GPU span,
+    in which no GPU was busy.
     """
-    if nvtx is None or not len(nvtx.groups):
-        return {}, {}
-    length = len(nvtx.groups)
     ids: dict[str, int] = {}
-    name_of = np.array([ids.setdefault(nvtx.display_name(group), len(ids)) for group in range(length)], np.int64)
+    name_of = np.array([ids.setdefault(name, len(ids)) for name in nvtx.names], np.int64)
     count, sum_ns, union_ns, overlap_ns, in_span_ns = (np.zeros(len(ids), np.int64) for _ in range(5))
-    np.add.at(count, name_of, nvtx.totals.count(length))
-    np.add.at(sum_ns, name_of, nvtx.totals.sum(length))
+    np.add.at(count, name_of, nvtx.counts)
+    np.add.at(sum_ns, name_of, nvtx.sums_ns)
     first_ns = np.full(len(ids), np.iinfo(np.int64).max)
-    np.minimum.at(first_ns, name_of, nvtx.firsts.values(length))
+    np.minimum.at(first_ns, name_of, nvtx.firsts_ns)
     coverage = Coverage(busy)
-    for window in nvtx.unions.take_windows():
+    for window in windows:
         merged = grouped_union(window.start_ns, window.end_ns, name_of[window.group])
         np.add.at(union_ns, merged.group, merged.end_ns - merged.start_ns)
         np.add.at(overlap_ns, merged.group, coverage.within(merged.start_ns, merged.end_ns))
@@ -42,16 +42,11 @@ def nvtx_ranges(nvtx: NvtxCollector | None, busy: Intervals) -> tuple[dict[str, 
     return {names[index]: NvtxRange(*rows[index]) for index in order}, dict(zip(names, idle_ns, strict=True))
 
 
-def dispatch_timeline(nvtx: NvtxCollector | None) -> tuple[DispatchMark, ...]:
+def dispatch_timeline(nvtx: NvtxTotals) -> tuple[DispatchMark, ...]:
     """Return the marks and ranges of the dispatch prefix, by start, then by name."""
-    if nvtx is None:
-        return ()
-    marks = (
-        DispatchMark(start, nvtx.names[name])
-        for starts, names, _ in nvtx.dispatch
-        for start, name in zip(starts.tolist(), names.tolist(), strict=True)
-    )
-    return tuple(sorted(marks, key=lambda mark: (mark.start_ns, mark.name)))
+    marks = zip(nvtx.marks.start_ns.tolist(), nvtx.marks.name.tolist(), strict=True)
+    named = (DispatchMark(start_ns, nvtx.marks.names[name]) for start_ns, name in marks)
+    return tuple(sorted(named, key=lambda mark: (mark.start_ns, mark.name)))
 
 
 def dispatch_counts(timeline: tuple[DispatchMark, ...]) -> dict[str, int]:

@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import StreamingUnion
 from nsys_digest.algorithms.intervals import Int64s, grouped_union
 from nsys_digest.algorithms.lines import batches, lines_of
 from nsys_digest.algorithms.nesting import innermost
+from nsys_digest.algorithms.streaming import StreamingUnion
 from nsys_digest.model.section_types import NvtxDetail
 from nsys_digest.sections.durations import durations_by_group
 from nsys_digest.sections.launched import LaunchedWork
+from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.trace.columns import Bools, Ints, small_ids
-from nsys_digest.trace.link import Events
+from nsys_digest.trace.events import Events
 
 
 def nvtx_detail(
     events: Events, work: LaunchedWork, scope_of_group: Ints, names: Sequence[str], idle_ns: Mapping[str, int] | None
 ) -> dict[str, NvtxDetail]:
-    """Return the detail of each name; ``names`` and ``scope_of_group`` (domain) are by group of the collector.
+    """Return the detail of each name; ``names`` and ``scope_of_group`` (domain) are by group.
 
     ``idle_ns`` is by name: what ``nvtx_ranges`` found on its way; None where the trace has no GPU activity, so that
     nobody knows.
@@ -90,7 +91,7 @@ def _self_time(events: Events, name: Ints, scope_of_group: Ints, on_one_line: Bo
             shared = np.flatnonzero(~alone)
             start_ns, end_ns = (lines.time_of(places[shared], line[shared]) for places in segments[:2])
             union.add(start_ns, end_ns, owner[shared].astype(np.int64))
-    for window in union.take_windows():
+    for window in union.windows():
         merged = grouped_union(window.start_ns, window.end_ns, window.group)
         np.add.at(own, merged.group, merged.end_ns - merged.start_ns)
     return own, counts
@@ -132,3 +133,13 @@ def _launched(events: Events, work: LaunchedWork, name: Ints, thread: Ints, coun
         return np.zeros(count, np.int64), kernels
     first, after, group = (np.concatenate(column) for column in zip(*stretches, strict=True))
     return work.busy_by_group(first, after, group, count), kernels
+
+
+def _make(context: Context) -> Made:
+    nvtx = context.scanned.nvtx
+    idle_ns = context.range_idle_ns if context.gpu.busy.start_ns.size else None
+    return Made(nvtx_detail(context.events, context.launched, nvtx.scopes, nvtx.names, idle_ns))
+
+
+SECTION = Section("nvtx", _make, Lane.launches, frozenset({Blind.unlaunched_work}))
+"""By name; each goes beside the totals of its range."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, union
-from nsys_digest.model.section_types import CAUSES
+from nsys_digest.errors import MissingData
+from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import durations, sorted_percentile
+from nsys_digest.sections.section import Blind, Context, Lane, Made, Section, SectionOptions
 from nsys_digest.sections.step_work import causes_in_steps, launched_busy
 from nsys_digest.trace.columns import Bools
-from nsys_digest.trace.link import Events
+from nsys_digest.trace.events import Events
 from nsys_digest.trace.nsys.tables import THREAD_BITS, known_process_of
 
 SLOWEST = 5
@@ -29,8 +32,8 @@ class StepDevices:
     """The CUDA ordinal of each device."""
     of_process: dict[int, frozenset[int]]
     """Devices by globalPid; by 0 those of work that names no process."""
-    exposed: Sequence[Intervals] | None
-    """Exposed communication of each device; None where nobody asked."""
+    exposed: Sequence[Intervals]
+    """Exposed communication of each device."""
 
     def of(self, process: int) -> tuple[int, ...]:
         """Return the devices of a process."""
@@ -60,7 +63,7 @@ class _Instances:
     def wall_ns(self) -> Int64s:
         return self.end_ns - self.start_ns
 
-    def step(self, index: int, *, exposed: bool) -> Step:
+    def step(self, index: int) -> Step:
         """Return one step."""
         wall_ns, busy_ns = int(self.wall_ns[index]), int(self.busy_ns[index])
         known, thread = bool(self.known[index]), int(self.thread[index])
@@ -72,12 +75,12 @@ class _Instances:
             gpu_busy_ns=busy_ns if known else None,
             gpu_idle_ns=wall_ns - busy_ns if known else None,
             launched_busy_ns=int(self.launched_ns[index]) if known else None,
-            exposed_communication_ns=int(self.exposed_ns[index]) if known and exposed else None,
+            exposed_communication_ns=int(self.exposed_ns[index]) if known else None,
             busy_ratio=busy_ns / wall_ns if known and wall_ns else None,
             idle_causes_ns=_named(self.causes_ns[:, index]),
         )
 
-    def figures(self, chosen: Int64s, *, on_gpu: bool, exposed: bool) -> dict[str, Any]:
+    def figures(self, chosen: Int64s, *, on_gpu: bool) -> dict[str, Any]:
         """Return what each process and all of them have, over some of the steps; ``on_gpu`` where any ran GPU work."""
         known = chosen[self.known[chosen]]
         timed = known[self.wall_ns[known] > 0]
@@ -87,7 +90,7 @@ class _Instances:
             "busy_ratio": RatioPercentiles(sorted_percentile(ratio, 50), sorted_percentile(ratio, 0)),
             "idle": durations((self.wall_ns - self.busy_ns)[known]) if on_gpu else None,
             "launched_busy": durations(self.launched_ns[known]) if on_gpu else None,
-            "exposed_communication": durations(self.exposed_ns[known]) if on_gpu and exposed else None,
+            "exposed_communication": durations(self.exposed_ns[known]) if on_gpu else None,
             "idle_causes_ns": _named(self.causes_ns[:, known].sum(axis=1)) if on_gpu else None,
         }
 
@@ -100,7 +103,6 @@ def steps(events: Events, name: str, names: Sequence[str], wanted: frozenset[str
     is known of its busy and idle time.
     """
     found = _instances(events, names, wanted, devices)
-    exposed = devices.exposed is not None
     first = np.sort(np.unique(found.process, return_index=True)[1])
     measured = np.setdiff1d(np.arange(found.process.size), first)
     slowest = measured[np.lexsort((measured, -found.wall_ns[measured]))][:SLOWEST]
@@ -115,17 +117,17 @@ def steps(events: Events, name: str, names: Sequence[str], wanted: frozenset[str
                 process=known_process_of(process),
                 devices=tuple(devices.ordinals[device] for device in own),
                 count=count,
-                **found.figures(ordered[low:high], on_gpu=bool(own), exposed=exposed),
+                **found.figures(ordered[low:high], on_gpu=bool(own)),
             )
         )
     return Steps(
         name=name,
         names=tuple(dict.fromkeys(text for text in names if text in wanted)),
         count=found.process.size,
-        **found.figures(measured, on_gpu=bool(found.known.any()), exposed=exposed),
-        warmup=tuple(found.step(index, exposed=exposed) for index in first.tolist()),
+        **found.figures(measured, on_gpu=bool(found.known.any())),
+        warmup=tuple(found.step(index) for index in first.tolist()),
         processes=tuple(rows),
-        slowest=tuple(found.step(index, exposed=exposed) for index in slowest.tolist()),
+        slowest=tuple(found.step(index) for index in slowest.tolist()),
     )
 
 
@@ -153,10 +155,9 @@ def _instances(events: Events, names: Sequence[str], wanted: frozenset[str], dev
             known[steps_of] = True
             within = start_ns[steps_of], end_ns[steps_of]
             busy_ns[steps_of] = Coverage(_busy(events, together)).within(*within)
-            if devices.exposed is not None:
-                bare = [devices.exposed[device] for device in together]
-                joint = union(*(np.concatenate(column) for column in zip(*bare, strict=True)))
-                exposed_ns[steps_of] = Coverage(joint).within(*within)
+            bare = [devices.exposed[device] for device in together]
+            joint = union(*(np.concatenate(column) for column in zip(*bare, strict=True)))
+            exposed_ns[steps_of] = Coverage(joint).within(*within)
     causes_ns = np.zeros((len(CAUSES), process.size), np.int64)
     for device in range(len(devices.ordinals)):
         users = [index for together, members in own.items() if device in together for index in members]
@@ -193,3 +194,44 @@ def _busy(events: Events, devices: tuple[int, ...]) -> Intervals:
 
 def _named(causes_ns: Int64s) -> dict[str, int]:
     return {name: ns for name, ns in zip(CAUSES, causes_ns.tolist(), strict=True) if ns}
+
+
+@dataclass(frozen=True, slots=True)
+class _OfNamedRange(Section):
+    """Made where a range is named as the step."""
+
+    def is_asked_for(self, options: SectionOptions) -> bool:
+        return options.step is not None
+
+
+def _make(context: Context) -> Made:
+    """Make the section.
+
+    Raises:
+        MissingData: no range has the name of the step.
+
+    """
+    names, step = context.scanned.nvtx.names, context.options.step or ""
+    if step not in names:
+        raise MissingData(
+            f"no NVTX range is named {step!r}; {_near(step, names)}; give --steps the whole name, with its domain"
+        )
+    used: defaultdict[int, set[int]] = defaultdict(set)
+    for place, device in zip(context.scanned.gpu.places, context.gpu.device_of_place, strict=True):
+        used[place.process].add(device)
+    of_process = {process: frozenset(devices) for process, devices in used.items()}
+    devices = StepDevices(context.ordinals, of_process, context.exposed)
+    return Made(steps(context.events, step, names, frozenset((step,)), devices))
+
+
+def _near(step: str, names: Sequence[str]) -> str:
+    """Say which names there are in place of one that is not."""
+    known = sorted(set(names))
+    if not known:
+        return "the trace has no range at all"
+    close = [name for name in known if step.lower() in name.lower()]
+    shown = ", ".join((close or known)[:3]) + (" …" if len(close or known) > 3 else "")
+    return f"names that contain it: {shown}" if close else f"none contains it; there are {shown}"
+
+
+SECTION = _OfNamedRange("steps", _make, Lane.time, frozenset({Blind.unlaunched_work}))

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nsys_digest import __version__
-from nsys_digest.algorithms.at_once import both
-from nsys_digest.model.base_types import RunFacts
+from nsys_digest.model.base_types import NvtxRange, RunFacts
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
@@ -17,21 +16,25 @@ from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_ca
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import category_use
-from nsys_digest.sections.devices import gpu_time
+from nsys_digest.sections.devices import GpuTime, gpu_time
 from nsys_digest.sections.failed_calls import failed_calls
 from nsys_digest.sections.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
-from nsys_digest.sections.registry import AccountOptions, account
+from nsys_digest.sections.registry import make_sections
+from nsys_digest.sections.section import Context, SectionOptions
 from nsys_digest.sections.totals import api_totals, kernel_totals
-from nsys_digest.sections.warnings import AccountLimits, is_incomplete, warnings
+from nsys_digest.sections.warnings import is_incomplete, warnings
 from nsys_digest.trace.adbc import ReaderUnfitError
-from nsys_digest.trace.collect.nvtx import NvtxOptions
+from nsys_digest.trace.collect.range_names import NvtxOptions
+from nsys_digest.trace.collect.whole import Scanned
+from nsys_digest.trace.events import Events
 from nsys_digest.trace.inspection import inspect_source
-from nsys_digest.trace.link import order_calls
+from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, missing_columns
 from nsys_digest.trace.open import opened
-from nsys_digest.trace.scan import Progress, Scanned, default_threads, scan, scan_kernels, values_in_range
+from nsys_digest.trace.scan import scan, scan_kernels
 from nsys_digest.trace.source import Reader, Source
+from nsys_digest.trace.threads import Progress, default_threads, values_in_range
 from nsys_digest.units import utc_text
 
 
@@ -48,7 +51,7 @@ def summarize_trace(trace: Path, options: SummarizeOptions) -> Digest:
         dict(options.labels),
         options.top,
         NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names),
-        AccountOptions(chosen, options.gaps, ordered, options.steps),
+        SectionOptions(chosen, options.gaps, ordered, options.steps),
         options.threads,
         options.progress,
         options.when_read,
@@ -68,46 +71,66 @@ class _Job:
     labels: Mapping[str, str]
     top: int
     nvtx: NvtxOptions
-    account: AccountOptions
+    sections: SectionOptions
     threads: int | None
     progress: Progress | None
     when_read: Callable[[], None] | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of a trace, added up and linked; ``events`` is None where no section needs them."""
+
+    scanned: Scanned
+    strings: Mapping[int, str]
+    gpu: GpuTime
+    ranges: Mapping[str, NvtxRange]
+    range_idle_ns: Mapping[str, int]
+    events: Events | None
+
+
 def _summarize(job: _Job, reader: Reader) -> Digest:
     with opened(job.path, reader) as source:
         facts = read_capture(source)
-        scanned = scan(
-            source,
-            job.nvtx,
-            session_ns=facts.session_ns,
-            threads=job.threads or default_threads(job.path.stat().st_size),
-            detail=job.account.needs_events,
-            progress=job.progress,
-        )
-        if job.when_read is not None:
-            job.when_read()
-        return _digest(source, facts, scanned, job)
+        return _digest(source, facts, _read(source, facts, job), job)
 
 
-def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) -> Digest:
-    names = {*scanned.gpu.kernel_names.values, *scanned.gpu.full_names.values}
-    names |= set(scanned.api.names.values if scanned.api else ())
+def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
+    scanned, activity, rows = scan(
+        source,
+        job.nvtx,
+        session_ns=facts.session_ns,
+        threads=job.threads or default_threads(job.path.stat().st_size),
+        detail=job.sections.needs_events,
+        progress=job.progress,
+    )
+    if job.when_read is not None:
+        job.when_read()
+    labels = () if rows is None else rows.operations.kernel_labels
+    names = {*scanned.gpu.kernel_names, *(full for _, full in labels), *(name for _, name in scanned.api.groups)}
     strings = source.strings(STRINGS, names)
     with values_in_range(source, "the GPU activity"):
-        calls, gpu = both(
-            lambda: order_calls(scanned.api, strings) if job.account.needs_events else None,
-            lambda: gpu_time(scanned.gpu, facts),
-        )
+        gpu = gpu_time(scanned.gpu, activity.gpu, facts)
+    ranges, idle_ns = nvtx_ranges(scanned.nvtx, activity.nvtx, gpu.busy)
+    events = None if rows is None else link(rows, scanned, strings, gpu.device_of_place)
+    return _Read(scanned, strings, gpu, ranges, idle_ns, events)
+
+
+def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Digest:
+    scanned, strings, gpu = read.scanned, read.strings, read.gpu
     kernels = kernel_totals(scanned.gpu, strings)
     rows = rows_by_process(scanned)
     timeline = dispatch_timeline(scanned.nvtx)
-    ranges, idle_ns = nvtx_ranges(scanned.nvtx, gpu.busy)
     missing = missing_columns(source)
     failed = failed_calls(scanned.api, strings)
-    found = None if calls is None else account(scanned, gpu, calls, strings, idle_ns, facts.session_ns, job.account)
-    limits = AccountLimits() if found is None else found.limits
-    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, limits)
+    made = None
+    if read.events is not None:
+        made = make_sections(
+            Context(read.events, scanned, gpu, strings, read.range_idle_ns, facts.session_ns, job.sections)
+        )
+    sections = {} if made is None else dict(made.values)
+    details = sections.pop("nvtx", {})
+    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, None if made is None else made.warnings)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
@@ -115,7 +138,7 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
         kernel_count=sum(total.count for _, total in kernels),
         graph_node_kernel_count=scanned.gpu.graph_node_kernel_count,
         api=api_totals(scanned.api, strings),
-        nvtx=ranges if found is None else {name: replace(ranges[name], detail=found.nvtx.get(name)) for name in ranges},
+        nvtx={name: replace(one, detail=details.get(name)) for name, one in read.ranges.items()},
         dispatch=dispatch_counts(timeline),
         dispatch_timeline=timeline,
         top_kernels=kernels[: job.top],
@@ -123,19 +146,19 @@ def _digest(source: Source, facts: CaptureFacts, scanned: Scanned, job: _Job) ->
             facts,
             rows,
             job.nvtx,
-            job.account.sections,
-            categories=job.account.kernel_categories.file,
-            steps=job.account.step,
+            job.sections.sections,
+            categories=job.sections.kernel_categories.file,
+            steps=job.sections.step,
             incomplete=is_incomplete(scanned, facts, strings, warned),
         ),
         warnings=warned,
         devices=gpu.devices,
-        api_backtrace_rows=scanned.api.backtrace_count if scanned.api else 0,
+        api_backtrace_rows=scanned.api.backtrace_count,
         tool_version=__version__,
         failed_calls=None if any(API_RESULT in columns for columns in missing.values()) else failed,
         path=job.given_path,
         run=RunFacts(utc_text(facts.recorded_at_ns), job.labels),
-        **({} if found is None else found.sections),
+        **sections,
     )
 
 
@@ -155,6 +178,6 @@ def classify_trace(path: Path, kernel_categories: KernelCategories, reader: Read
 
 def _classify(path: Path, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
     with opened(path, reader) as source:
-        gpu = scan_kernels(source, threads=default_threads(path.stat().st_size))
-        strings = source.strings(STRINGS, {*gpu.kernel_names.values, *gpu.full_names.values})
-        return category_use(path.name, gpu, strings, kernel_categories)
+        kernels = scan_kernels(source, threads=default_threads(path.stat().st_size))
+        strings = source.strings(STRINGS, {name for label in kernels.labels for name in label})
+        return category_use(path.name, kernels, strings, kernel_categories)

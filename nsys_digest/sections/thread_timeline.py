@@ -11,7 +11,7 @@ from nsys_digest.algorithms.intervals import Int64s, Intervals, joined
 from nsys_digest.algorithms.lines import Lines, batches, lines_of
 from nsys_digest.algorithms.nesting import Segments, innermost
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.link import CLASSES, Events
+from nsys_digest.trace.events import CLASSES, Events
 
 
 def thread_batches(events: Events) -> Iterator[Lines]:

@@ -6,25 +6,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from nsys_digest.model.base_types import CountTotal
-from nsys_digest.trace.collect.api import ApiCollector
-from nsys_digest.trace.collect.gpu import GpuCollector
+from nsys_digest.trace.collect.api import ApiTotals
+from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.nsys.tables import name_of
 
 
-def kernel_totals(gpu: GpuCollector, strings: Mapping[int, str]) -> tuple[tuple[str, CountTotal], ...]:
+def kernel_totals(gpu: GpuTotals, strings: Mapping[int, str]) -> tuple[tuple[str, CountTotal], ...]:
     """Return (short name, total) of every kernel name, most total time first, then by name."""
-    length = len(gpu.kernel_names)
-    names = (name_of(key, strings) for key in gpu.kernel_names.values)
-    return _by_name(zip(names, gpu.kernels.count(length).tolist(), gpu.kernels.sum(length).tolist(), strict=True))
+    names = (name_of(key, strings) for key in gpu.kernel_names)
+    return _by_name(zip(names, gpu.kernel_counts.tolist(), gpu.kernel_sums_ns.tolist(), strict=True))
 
 
-def api_totals(api: ApiCollector | None, strings: Mapping[int, str]) -> dict[str, CountTotal]:
+def api_totals(api: ApiTotals, strings: Mapping[int, str]) -> dict[str, CountTotal]:
     """Return the calls of each name, as recorded, most total time first, then by name."""
-    if api is None:
-        return {}
-    length = len(api.groups)
-    names = (name_of(api.names.values[name], strings) for _, name in api.groups.pairs)
-    return dict(_by_name(zip(names, api.totals.count(length).tolist(), api.totals.sum(length).tolist(), strict=True)))
+    names = (name_of(name, strings) for _, name in api.groups)
+    return dict(_by_name(zip(names, api.counts.tolist(), api.sums_ns.tolist(), strict=True)))
 
 
 def _by_name(rows: Iterable[tuple[str, int, int]]) -> tuple[tuple[str, CountTotal], ...]:

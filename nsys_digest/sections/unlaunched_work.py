@@ -11,8 +11,8 @@ from typing import Final
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.base_types import Warn
-from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.link import Events
+from nsys_digest.trace.collect.gpu import GpuTotals
+from nsys_digest.trace.events import Events
 from nsys_digest.trace.nsys.tables import GPU_KINDS, known_process_of
 from nsys_digest.units import counted
 
@@ -22,7 +22,7 @@ _UNKNOWN: Final = "launch cost, cause of idle time, and the range or step that l
 _HOLDS: Final = "Span, busy and idle hold"
 
 
-def unlaunched_work(events: Events, gpu: GpuCollector) -> Warn | None:
+def unlaunched_work(events: Events, gpu: GpuTotals) -> Warn | None:
     """Return what to say of GPU rows without a call; None where each has one, page migrations apart.
 
     The driver moves pages of unified memory on its own: no call launches that.
@@ -53,12 +53,12 @@ def unlaunched_work(events: Events, gpu: GpuCollector) -> Warn | None:
     )
 
 
-def _by_process(counts: Int64s, gpu: GpuCollector) -> dict[int, Counter[str]]:
+def _by_process(counts: Int64s, gpu: GpuTotals) -> dict[int, Counter[str]]:
     """Return the counts of groups by globalPid and kind, without zeros."""
     found: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for (kind, place), count in zip(gpu.groups.pairs, counts.tolist(), strict=True):
+    for (kind, place), count in zip(gpu.groups, counts.tolist(), strict=True):
         if count:
-            found[gpu.stream_of(place)[0]][GPU_KINDS[kind]] += count
+            found[gpu.places[place].process][GPU_KINDS[kind]] += count
     return found
 
 

@@ -26,26 +26,12 @@ from nsys_digest.sections.capture_warnings import (
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.failed_calls import failure_warning
 from nsys_digest.sections.impossible_times import outside_session
-from nsys_digest.trace.collect.api import ApiCollector
+from nsys_digest.trace.collect.api import ApiTotals
+from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import process_of
 from nsys_digest.trace.nsys.traced import why_no_cuda
-from nsys_digest.trace.scan import Scanned
 from nsys_digest.units import counted
-
-
-@dataclass(frozen=True, slots=True)
-class AccountLimits:
-    """What the sections that explain cannot know, as far as they were made."""
-
-    unseen_graphs: int = 0
-    """Graph launches whose kernels no section can see."""
-    disagreements: tuple[str, ...] = ()
-    """Where dispatch marks and graph launches disagree."""
-    checks: tuple[Warn, ...] | None = None
-    """What was found wrong with whole events; None where they were not looked at one by one."""
-    dispatch_left_out: int = 0
-    """Rows of dispatch steps that are left out."""
 
 
 def warnings(
@@ -56,20 +42,23 @@ def warnings(
     strings: Mapping[int, str],
     missing: Mapping[str, list[str]],
     failed: tuple[FailedCalls, ...],
-    limits: AccountLimits,
+    of_sections: tuple[Warn, ...] | None,
 ) -> tuple[Warn, ...]:
-    """Return the warnings, by code in the order of ``CODES``, then as found."""
+    """Return the warnings, by code in the order of ``CODES``, then as found.
+
+    ``of_sections`` are those of the sections, None where events were not looked at one by one.
+    """
     warned = [
         *diagnostic_warnings(facts, any_nvtx=any(counter["nvtx"] for counter in rows.values())),
-        *_missing_gpu_work(scanned, facts, rows, strings, by_count=limits.checks is None),
+        *_missing_gpu_work(scanned, facts, rows, strings, by_count=of_sections is None),
         *_odd_rows(scanned),
         *schema_warnings(facts, missing),
         *device_warnings(gpu, facts),
-        *_account(limits),
+        *(of_sections or ()),
     ]
     if failure := failure_warning(failed):
         warned.append(failure)
-    if limits.checks is None and (outside := outside_session(gpu.busy, facts.session_ns)):
+    if of_sections is None and (outside := outside_session(gpu.busy, facts.session_ns)):
         warned.append(outside)
     if not any(counter.total() for counter in rows.values()):
         warned.append(nothing_recorded(facts))
@@ -81,7 +70,7 @@ def is_incomplete(scanned: Scanned, facts: CaptureFacts, strings: Mapping[int, s
     """Tell whether GPU rows are missing: launches succeeded without work, or the collector says that it lost some."""
     if {warn.code for warn in warned} & {"graph-work-missing", "gpu-rows-missing", "process-without-gpu"}:
         return True
-    if scanned.api is not None and not len(scanned.gpu.groups):
+    if not scanned.gpu.groups:
         calls = _work_calls(scanned.api, strings)
         if any(made.launches for made in calls.values()):
             return True
@@ -97,7 +86,7 @@ def _missing_gpu_work(
     by_count: bool,
 ) -> Iterator[Warn]:
     any_gpu = sum(counter[kind] for counter in rows.values() for kind in OPERATION_KINDS)
-    if scanned.api is None or not any(counter["api"] for counter in rows.values()):
+    if not any(counter["api"] for counter in rows.values()):
         if rows and not any_gpu:
             yield Warn(
                 "no-gpu-activity",
@@ -114,7 +103,7 @@ def _missing_gpu_work(
     for process, made in sorted(work.items()):
         counter = rows.get(process, Counter())
         who = f"process {process_of(process)}"
-        if made.graphs and not counter["graph"] and not scanned.gpu.graph_nodes[process]:
+        if made.graphs and not counter["graph"] and not scanned.gpu.graph_nodes.get(process, 0):
             yield Warn(
                 "graph-work-missing",
                 f"GPU work is missing: {who} launched {counted(made.graphs, 'CUDA graph')}, but the trace has neither "
@@ -128,7 +117,7 @@ def _missing_gpu_work(
                 "process that forks before it starts CUDA needs --trace-fork-before-exec=true",
             )
         elif by_count:
-            yield from _fewer_rows(who, made, counter, scanned.gpu.graph_nodes[process])
+            yield from _fewer_rows(who, made, counter, scanned.gpu.graph_nodes.get(process, 0))
 
 
 def _fewer_rows(who: str, made: _WorkCalls, counter: Counter[str], graph_nodes: int) -> Iterator[Warn]:
@@ -188,22 +177,21 @@ def _no_gpu_activity(facts: CaptureFacts, made: _WorkCalls) -> Warn:
     )
 
 
-def _work_calls(api: ApiCollector, strings: Mapping[int, str]) -> dict[int, _WorkCalls]:
+def _work_calls(api: ApiTotals, strings: Mapping[int, str]) -> dict[int, _WorkCalls]:
     """Return the calls that put work on a GPU by globalPid."""
     made: defaultdict[int, _WorkCalls] = defaultdict(_WorkCalls)
     failed: Counter[int] = Counter()
     for (group, _), count in api.failures.items():
         failed[group] += count
-    counts = api.totals.count(len(api.groups)).tolist()
-    for group, ((process, name), count) in enumerate(zip(api.groups.pairs, counts, strict=True)):
-        recorded = strings.get(api.names.values[name], "")
+    for group, ((process, name), count) in enumerate(zip(api.groups, api.counts.tolist(), strict=True)):
+        recorded = strings.get(name, "")
         if is_one_of(recorded, CAPTURE_BEGIN_CALLS):
-            made[api.processes.values[process]] += _WorkCalls(captures=count)
+            made[process] += _WorkCalls(captures=count)
         is_graph, is_kernel = (is_one_of(recorded, names) for names in (GRAPH_LAUNCH_CALLS, KERNEL_LAUNCH_CALLS))
         if not is_graph and not is_kernel and not is_one_of(recorded, COPY_CALLS | SET_CALLS):
             continue
         done = count - failed[group]
-        made[api.processes.values[process]] += _WorkCalls(
+        made[process] += _WorkCalls(
             done if is_graph or is_kernel else 0,
             done if is_graph else 0,
             0 if is_graph or is_kernel else done,
@@ -213,13 +201,13 @@ def _work_calls(api: ApiCollector, strings: Mapping[int, str]) -> dict[int, _Wor
 
 
 def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
-    if scanned.nvtx is not None and scanned.nvtx.open_count:
+    if scanned.nvtx.open_count:
         yield Warn(
             "open-ranges",
             f"{counted(scanned.nvtx.open_count, 'NVTX range')} still open at the end of the capture; taken to end at "
             "the last time stamp of the trace",
         )
-    if scanned.nvtx is not None and scanned.nvtx.ended_with_session_count:
+    if scanned.nvtx.ended_with_session_count:
         yield Warn(
             "open-ranges",
             f"{counted(scanned.nvtx.ended_with_session_count, 'NVTX range')} ended with the profiling session, to the "
@@ -231,31 +219,10 @@ def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
             f"The trace has {scanned.name_count:,} NVTX range names; those with least time are one row named "
             f"{OTHER_NAMES}. Keep more with --max-names, or put what differs into the range's payload",
         )
-    reversed_calls = scanned.api.reversed_count if scanned.api is not None else 0
-    reversed_ranges = scanned.nvtx.reversed_count if scanned.nvtx is not None else 0
     for count, thing, what in (
         (scanned.gpu.skipped_count, "GPU operation", "without length (end at or before start)"),
-        (reversed_calls, "CUDA API call", "that ends before it starts"),
-        (reversed_ranges, "NVTX range", "that ends before it starts"),
+        (scanned.api.reversed_count, "CUDA API call", "that ends before it starts"),
+        (scanned.nvtx.reversed_count, "NVTX range", "that ends before it starts"),
     ):
         if count:
             yield Warn("skipped-intervals", f"{counted(count, thing)} {what}: counted, but without any time")
-
-
-def _account(limits: AccountLimits) -> Iterator[Warn]:
-    if limits.unseen_graphs:
-        yield Warn(
-            "graph-kernels-unseen",
-            f"{counted(limits.unseen_graphs, 'CUDA graph launch')} traced as a whole: "
-            "kernel totals, categories, communication and kernel tails do not see what ran inside. Profile with "
-            "--cuda-graph-trace=node to see it, at a cost in time",
-        )
-    yield from limits.checks or ()
-    if limits.dispatch_left_out:
-        yield Warn(
-            "dispatch-capped",
-            f"{counted(limits.dispatch_left_out, 'row')} of dispatch steps left out: of more than 1,000 modes and "
-            f"sizes those with most steps are kept, and the steps of all other modes are one row named {OTHER_NAMES}",
-        )
-    for line in limits.disagreements:
-        yield Warn("dispatch-disagrees", f"{line}; a step is taken to end at the next mark of the same thread")

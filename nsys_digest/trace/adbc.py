@@ -48,7 +48,7 @@ def has_room() -> bool:
 
 
 class ArrowBatch:
-    """One Arrow record batch, viewed without a copy."""
+    """One Arrow record batch, viewed without a copy; its columns have the names of the query."""
 
     def __init__(self, batch: Any) -> None:
         """Wrap a ``pyarrow.RecordBatch``."""
@@ -58,19 +58,19 @@ class ArrowBatch:
         """Return the number of rows."""
         return int(self._batch.num_rows)
 
-    def ints(self, index: int) -> Int64s:
+    def ints(self, name: str) -> Int64s:
         """View an int64 column; raises :class:`ReaderUnfitError` when the driver took it for another type."""
-        column = self._batch.column(index)
+        column = self._batch.column(name)
         if str(column.type) != "int64" or column.null_count:
-            raise ReaderUnfitError(f"column {index} came as {column.type} with {column.null_count} nulls")
+            raise ReaderUnfitError(f"column {name} came as {column.type} with {column.null_count} nulls")
         # not to_numpy(): that imports pandas where it is installed (github.com/apache/arrow/issues/34994)
         return np.frombuffer(column.buffers()[1], np.int64, len(column), column.offset * 8)
 
-    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
+    def texts(self, name: str, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column by its distinct values."""
-        column = self._batch.column(index)
+        column = self._batch.column(name)
         if str(column.type) not in ("string", "binary") or column.null_count:
-            raise ReaderUnfitError(f"column {index} came as {column.type} with {column.null_count} nulls")
+            raise ReaderUnfitError(f"column {name} came as {column.type} with {column.null_count} nulls")
         codes, dictionary = _encoded(column)
         if cut is None or len(dictionary) < _MANY_TEXTS or str(column.type) != "string":
             values = _decoded(dictionary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Ids in 2, 4 or 8 bytes each."""
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
+_SLICE = 1 << 18
 _SIZES = (np.int16, np.int32, np.int64)
 
 
@@ -29,10 +31,10 @@ class Columns:
         self._arrays += [np.empty(rows, np.int16) for _ in range(ids)]
 
     def __len__(self) -> int:
-        """Return how many rows were taken."""
+        """Return how many rows there are."""
         return self._count
 
-    def add(self, *columns: Int64s) -> None:
+    def add(self, *columns: Ints) -> None:
         """Take a batch, one array of shape (n,) a column; they are copied."""
         after = self._count + columns[0].size
         for index, column in enumerate(columns):
@@ -45,10 +47,27 @@ class Columns:
             array[self._count : after] = column
         self._count = after
 
-    def take(self) -> list[Any]:
-        """Return each column whole, shape (n,), and forget it."""
+    def slices(self) -> Iterator[list[Ints]]:
+        """Yield a slice of the rows at a time, every column of it."""
+        for low in range(0, self._count, _SLICE):
+            high = min(low + _SLICE, self._count)
+            yield [array[low:high] for array in self._arrays]
+
+    def column(self, index: int) -> Any:
+        """Return a column whole, shape (n,)."""
+        return self._arrays[index][: self._count]
+
+    def finish(self, order: Int64s | None = None) -> list[Any]:
+        """End the filling and return each column whole, in that order where one is given.
+
+        Each column is let go as soon as it is in order, so that no two are held twice.
+        """
         whole = [array[: self._count] for array in self._arrays]
-        self._arrays, self._count = [np.empty(0, array.dtype) for array in whole], 0
+        self._arrays, self._count = [], 0
+        if order is not None:
+            for index, array in enumerate(whole):
+                whole[index] = array[order]
+                del array  # else the loop holds it while the next is put in order
         return whole
 
 
@@ -62,7 +81,7 @@ def smallest_type(limit: int) -> np.dtype[np.signedinteger[Any]]:
     return next(np.dtype(size) for size in _SIZES if limit <= np.iinfo(size).max)
 
 
-def _fitting(values: Int64s, at_least: np.dtype[np.signedinteger[Any]]) -> np.dtype[np.signedinteger[Any]]:
+def _fitting(values: Ints, at_least: np.dtype[np.signedinteger[Any]]) -> np.dtype[np.signedinteger[Any]]:
     """Return the smallest type of at least that size in which all values fit."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     bits = max(high, -low - 1).bit_length() + 1

@@ -25,39 +25,39 @@ class CursorBatch:
         self._path = path
         self._query = query
         self._rows = len(rows)
-        self._columns = list(zip(*rows, strict=True))
+        self._columns = dict(zip(query.columns, zip(*rows, strict=True), strict=True))
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return self._rows
 
-    def ints(self, index: int) -> Int64s:
+    def ints(self, name: str) -> Int64s:
         """Return an integer column; whole floats count as integers.
 
         Raises:
             ValueUnreadable: a value is text, a blob, a fraction or beyond 64 bits.
 
         """
-        values = self._columns[index]
+        values = self._columns[name]
         if not all(type(value) is int for value in values):
-            values = tuple(self._as_int(value, index) for value in values)
+            values = tuple(self._as_int(value, name) for value in values)
         return np.array(values, np.int64)
 
-    def _as_int(self, value: object, index: int) -> int:
+    def _as_int(self, value: object, name: str) -> int:
         if isinstance(value, int):
             return value
         if isinstance(value, float) and value.is_integer() and -_INT64_END <= value < _INT64_END:
             return int(value)
         shown = value[:20] if isinstance(value, str | bytes) else value
         raise ValueUnreadable(
-            f"{self._path}: column {self._query.columns[index].name} of table {self._query.table} holds {shown!r} "
+            f"{self._path}: column {self._query.columns[name].name} of table {self._query.table} holds {shown!r} "
             "where an integer belongs; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
         )
 
-    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
+    def texts(self, name: str, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column by its distinct values."""
         codes: dict[object, int] = {}
-        rows = [codes.setdefault(value, len(codes)) for value in self._columns[index]]
+        rows = [codes.setdefault(value, len(codes)) for value in self._columns[name]]
         values = [str(value) for value in codes]
         return np.array(rows, np.int64), values if cut is None else [cut.off(value) for value in values]
 

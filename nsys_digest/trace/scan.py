@@ -1,56 +1,15 @@
-"""One pass over each event table; the reader threads live here.
-
-A job is one range of rows of one table. Each thread reads through a connection of its own, with Python's lock
-released, and hands batches to the table's collector under that collector's lock. Collectors add integers and merge
-intervals, which commute, so the result does not depend on the number of threads.
-"""
+"""One pass over each event table."""
 
 from __future__ import annotations
 
-import os
-import queue
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeAlias
 
-from nsys_digest.errors import ValueUnreadable
-from nsys_digest.trace.collect.api import ApiCollector
-from nsys_digest.trace.collect.gpu import GpuCollector
-from nsys_digest.trace.collect.nvtx import NvtxCollector, NvtxOptions
-from nsys_digest.trace.collect.waits import WaitCollector
-from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN, STRINGS, api_query, gpu_query, nvtx_query, wait_query
-from nsys_digest.trace.source import Batch, Part, Query, Source
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with (rows read, rows in all) about ten times a second."""
-
-_THREADED_FROM_BYTES = 64_000_000
-_MAX_THREADS = 4
-_MIN_PART_ROWS = 200_000
-_PARTS_PER_THREAD = 8
-_TICK_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """What one pass collected; ``api`` and ``nvtx`` are None where the trace has no such table.
-
-    ``name_count`` is the number of range names where that is beyond the limit, else None.
-    """
-
-    gpu: GpuCollector
-    api: ApiCollector | None
-    nvtx: NvtxCollector | None
-    name_count: int | None
-    waits: WaitCollector | None = None
-    """What waits were for; None without ``detail``, and where the trace has no such table."""
-
-
-def default_threads(byte_count: int) -> int:
-    """Return how many reader threads pay off for a file of that size on this machine."""
-    return min(_MAX_THREADS, os.cpu_count() or 1) if byte_count >= _THREADED_FROM_BYTES else 1
+from nsys_digest.trace.collect.kernels import KernelPart, KernelTotals
+from nsys_digest.trace.collect.range_names import NvtxOptions
+from nsys_digest.trace.collect.whole import Activity, EventRows, Scanned, TracePart
+from nsys_digest.trace.nsys.tables import NVTX, find_table, gpu_query
+from nsys_digest.trace.source import Source
+from nsys_digest.trace.threads import Progress, Task, read_tables, values_in_range
 
 
 def scan(
@@ -61,7 +20,7 @@ def scan(
     threads: int,
     detail: bool = False,
     progress: Progress | None = None,
-) -> Scanned:
+) -> tuple[Scanned, Activity, EventRows | None]:
     """Read each event table once; the NVTX table twice when it has more names than are kept.
 
     ``detail`` keeps every operation, call and range for the sections that need them one by one.
@@ -71,146 +30,21 @@ def scan(
         DigestError: the file cannot be read.
 
     """
-    tasks: list[_Task] = []
-    queries = {kind: gpu_query(source, kind, detail=detail) for kind in GPU_KINDS}
-
-    def rows(query: Query) -> int:
-        return source.row_count(query.table, exact=False)[0]
-
-    def ranges(query: Query, kept: frozenset[int] | None) -> NvtxCollector:
-        size = rows(query) if detail else None
-        return NvtxCollector(lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, size)
-
-    def last_ns(nvtx: NvtxCollector) -> int:
-        return max(gpu.last_ns, api.last_ns if api else OPEN, nvtx.last_ns)
-
-    gpu = GpuCollector({kind: rows(query) for kind, query in queries.items() if query} if detail else None)
-    gpu_lock = threading.Lock()
-    for kind, query in enumerate(queries.values()):
-        if query is not None:
-            tasks.append(_Task(query, lambda batch, kind=kind: gpu.add(kind, batch), gpu_lock))  # type: ignore[misc]
-    api = nvtx = None
-    query = api_query(source, detail=detail)
-    if query is not None:
-        api = ApiCollector(rows(query) if detail else None)
-        tasks.append(_Task(query, api.add, threading.Lock()))
-    waits = None
-    query = wait_query(source) if detail else None
-    if query is not None:
-        waits = WaitCollector(rows(query))
-        tasks.append(_Task(query, waits.add, threading.Lock()))
-    query = nvtx_query(source, detail=detail)
-    if query is not None:
-        nvtx = NvtxCollector(
-            lambda ids: source.strings(STRINGS, ids), options, session_ns, detail=rows(query) if detail else None
-        )
-        tasks.append(_Task(query, nvtx.add, threading.Lock()))
-    _run(source, tasks, threads, progress)
+    part = TracePart(source, options, session_ns, detail=detail)
+    read_tables(source, [*part.tables()], threads, progress)
     name_count = None
-    if query is not None and nvtx is not None and nvtx.ranking is not None:
-        name_count, kept = nvtx.ranking.name_count, nvtx.ranking.kept(options.max_names, last_ns(nvtx))
-        nvtx = NvtxCollector(
-            lambda ids: source.strings(STRINGS, ids), options, session_ns, kept, rows(query) if detail else None
-        )
-        _run(source, [_Task(query, nvtx.add, threading.Lock())], threads, progress)
-    if nvtx is not None and nvtx.opened:
-        with values_in_range(source, f"the events of table {query.table if query else ''}"):
-            nvtx.close_open(last_ns(nvtx))
-    return Scanned(gpu, api, nvtx, name_count, waits)
+    if part.ranking is not None:
+        name_count = part.ranking.name_count
+        part.keep_names(part.ranking.kept(options.max_names, part.last_ns))
+        read_tables(source, [*part.tables_of_ranges()], threads, progress)
+    with values_in_range(source, f"the events of table {find_table(source, NVTX) or ''}"):
+        return part.finish(name_count)
 
 
-def scan_kernels(source: Source, *, threads: int) -> GpuCollector:
-    """Read the kernels alone, every one."""
+def scan_kernels(source: Source, *, threads: int) -> KernelTotals:
+    """Read the kernels alone."""
+    kernels = KernelPart()
     query = gpu_query(source, "kernel", detail=True)
-    gpu = GpuCollector({"kernel": source.row_count(query.table, exact=False)[0] if query else 0})
     if query is not None:
-        kind = GPU_KINDS.index("kernel")
-        _run(source, [_Task(query, lambda batch: gpu.add(kind, batch), threading.Lock())], threads, None)
-    return gpu
-
-
-@contextmanager
-def values_in_range(source: Source, what: str) -> Iterator[None]:
-    """Refuse values that no capture can have, and whose sums and differences would wrap around."""
-    try:
-        yield
-    except OverflowError as error:
-        wrong = str(error) or "last more than 292 years together, so that a time stamp is damaged"
-        raise ValueUnreadable(
-            f"{source.path}: {what} {wrong}; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
-        ) from None
-
-
-@dataclass(slots=True)
-class _Task:
-    query: Query
-    take: Callable[[Batch], None]
-    lock: threading.Lock
-    rows_read: int = 0
-
-
-def _run(source: Source, tasks: list[_Task], threads: int, progress: Progress | None) -> None:
-    """Read all rows of all tasks with that many threads; the calling thread only waits, so Ctrl-C ends it at once."""
-    rows = [source.row_count(task.query.table, exact=False)[0] for task in tasks]
-    jobs: queue.SimpleQueue[tuple[_Task, Part]] = queue.SimpleQueue()
-    for task, count in zip(tasks, rows, strict=True):
-        part_rows = max(_MIN_PART_ROWS, count // (_PARTS_PER_THREAD * threads)) if threads > 1 else max(count, 1)
-        for part in source.parts(task.query.table, part_rows):
-            jobs.put((task, part))
-    state = _State(threads)
-
-    def work(number: int) -> None:
-        try:
-            while not state.stop.is_set():
-                try:
-                    task, part = jobs.get_nowait()
-                except queue.Empty:
-                    return
-                for batch in source.batches(task.query, part):
-                    with task.lock, values_in_range(source, f"the events of table {task.query.table}"):
-                        task.take(batch)
-                        task.rows_read += len(batch)
-                    if task.rows_read > source.most_rows:  # pages that name each other go on for ever
-                        source.check_whole(task.query.table, task.rows_read)
-                    state.rows[number] += len(batch)
-                    if state.stop.is_set():
-                        return
-        except BaseException as error:  # handed to the calling thread, which raises it
-            state.errors.append(error)
-            state.stop.set()
-
-    workers = _started([threading.Thread(target=work, args=(number,), daemon=True) for number in range(threads)])
-    if not workers:
-        work(0)
-    try:
-        for worker in workers:
-            while worker.is_alive():
-                worker.join(_TICK_S)
-                if progress is not None:
-                    progress(sum(state.rows), sum(rows))
-    finally:
-        state.stop.set()
-    if state.errors:
-        raise state.errors[0]
-    for task, count in zip(tasks, rows, strict=True):
-        if task.rows_read != count:  # rows were deleted, or the table is damaged
-            source.check_whole(task.query.table, task.rows_read)
-
-
-def _started(workers: list[threading.Thread]) -> list[threading.Thread]:
-    """Start threads, and return those that could be: the system limits how many a user has."""
-    for number, worker in enumerate(workers):
-        try:
-            worker.start()
-        except RuntimeError:
-            return workers[:number]
-    return workers
-
-
-class _State:
-    """What the threads of one pass share."""
-
-    def __init__(self, threads: int) -> None:
-        self.stop = threading.Event()
-        self.errors: list[BaseException] = []
-        self.rows = [0] * threads  # one count a thread: they are read while they grow
+        read_tables(source, [Task(query, kernels.add, threading.Lock())], threads, None)
+    return kernels.finish()

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from nsys_digest.algorithms.intervals import Int64s
 
 Reader: TypeAlias = Literal["auto", "adbc", "stdlib"]
-Part: TypeAlias = tuple[int, int] | None
+RowRange: TypeAlias = tuple[int, int] | None
 """A range of row ids, first included, last included; None is the whole table."""
 
 Value: TypeAlias = int | float | str | None
@@ -30,10 +30,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Columns of one table."""
+    """Columns of one table, by the names that the batches have for them."""
 
     table: str
-    columns: tuple[Column, ...]
+    columns: Mapping[str, Column]
 
 
 class Tail:
@@ -62,11 +62,11 @@ class Batch(Protocol):
         """Return the number of rows n."""
         ...
 
-    def ints(self, index: int) -> Int64s:
-        """Return an integer column: int64, shape (n,), valid until the next batch is asked for."""
+    def ints(self, name: str) -> Int64s:
+        """Return an integer column of the query: int64, shape (n,), valid until the next batch is asked for."""
         ...
 
-    def texts(self, index: int, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
+    def texts(self, name: str, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column as (codes, values): row i holds ``values[codes[i]]``; not valid UTF-8 is replaced.
 
         The tail ``cut`` is taken off each text; the values may then repeat.
@@ -93,7 +93,7 @@ class Source(Protocol):
         """Return (rows, whether that is exact); without ``exact`` the answer must be quick."""
         ...
 
-    def parts(self, table: str, rows_per_part: int) -> list[Part]:
+    def parts(self, table: str, rows_per_part: int) -> list[RowRange]:
         """Return row ranges that together hold the whole table, each row once."""
         ...
 
@@ -101,7 +101,7 @@ class Source(Protocol):
         """Raise TraceUnreadable unless that is the number of rows of the table."""
         ...
 
-    def batches(self, query: Query, part: Part = None) -> Iterator[Batch]:
+    def batches(self, query: Query, part: RowRange = None) -> Iterator[Batch]:
         """Yield the rows of the query; may be called from several threads at once."""
         ...
 

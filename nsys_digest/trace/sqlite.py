@@ -16,7 +16,7 @@ from nsys_digest.errors import NotATrace, TraceUnreadable, UsageInvalid
 from nsys_digest.trace import adbc, cursor
 from nsys_digest.trace.connect import LEAST_ROW_BYTES, Connection
 from nsys_digest.trace.header import CheckedFile, check_file, export_again
-from nsys_digest.trace.source import Batch, Column, Part, Query, Reader, Value
+from nsys_digest.trace.source import Batch, Column, Query, Reader, RowRange, Value
 
 _DENSE_ROW_BYTES: Final = 8
 _STRINGS_AT_ONCE = 500
@@ -147,7 +147,7 @@ class SqliteSource:
         """
         return 0 <= high - low + 1 <= self._data_bytes // _DENSE_ROW_BYTES
 
-    def parts(self, table: str, rows_per_part: int) -> list[Part]:
+    def parts(self, table: str, rows_per_part: int) -> list[RowRange]:
         """Return ranges of row ids; one part where the table has no row ids or they are far from dense."""
         with self._lock:
             key = self._key(table)
@@ -162,7 +162,7 @@ class SqliteSource:
         edges = [low + (high - low + 1) * i // count for i in range(count + 1)]
         return [(first, after - 1) for first, after in itertools.pairwise(edges)]
 
-    def batches(self, query: Query, part: Part = None) -> Iterator[Batch]:
+    def batches(self, query: Query, part: RowRange = None) -> Iterator[Batch]:
         """Yield the rows of a query, in the order of the file.
 
         Raises:
@@ -176,9 +176,9 @@ class SqliteSource:
             return
         yield from cursor.batches(self._stdlib(), self.path, query, sql)
 
-    def _sql(self, query: Query, part: Part) -> str:
+    def _sql(self, query: Query, part: RowRange) -> str:
         columns = self._tables[query.table]
-        terms = ", ".join(_term(column, columns) for column in query.columns)
+        terms = ", ".join(f"{_term(column, columns)} AS {name}" for name, column in query.columns.items())
         where = "" if part is None else f" WHERE {self._key(query.table)} BETWEEN {part[0]} AND {part[1]}"
         return f"SELECT {terms} FROM {_quoted(query.table)}{where}"
 

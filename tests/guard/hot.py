@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from nsys_digest import summarize
-from nsys_digest.algorithms.accumulators import Codes, PairCodes, StreamingUnion
+from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Coverage, Int64s, grouped_union, union
+from nsys_digest.algorithms.streaming import StreamingUnion
 from nsys_digest.trace.adbc import ArrowBatch
 from nsys_digest.trace.source import Tail
 
@@ -38,7 +39,7 @@ def streaming(start_ns: Int64s, end_ns: Int64s, group: Int64s) -> None:
     kept = StreamingUnion()
     for low in range(0, ROWS, 5_000):
         kept.add(start_ns[low : low + 5_000], end_ns[low : low + 5_000], group[low : low + 5_000])
-    for _ in kept.take_windows():
+    for _ in kept.windows():
         pass
 
 
@@ -52,7 +53,7 @@ def texts(rng: np.random.Generator) -> Callable[[], object]:
     )
     batch = ArrowBatch(pyarrow.record_batch([names], names=["text"]))
     tail = Tail(r"(?:, (?:seq = -?[0-9]+|op_id = -?[0-9]+))+")
-    return lambda: batch.texts(0, tail)
+    return lambda: batch.texts("text", tail)
 
 
 def hot_functions(trace: Path) -> dict[str, Callable[[], object]]:

@@ -1,139 +1,155 @@
-"""GPU activity."""
+"""GPU activity by kind and stream."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import Codes, PairCodes, StreamingUnion, Totals, windows_of_sorted
-from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s, exact_sum
+from nsys_digest.algorithms.accumulators import Totals
+from nsys_digest.algorithms.codes import Codes, PairCodes
+from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
+from nsys_digest.algorithms.streaming import StreamingUnion, windows_of_sorted
+from nsys_digest.trace.collect.operations import OperationPart, OperationRows
 from nsys_digest.trace.collect.times import last_time
-from nsys_digest.trace.columns import Columns, Ints
 from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN
 from nsys_digest.trace.source import Batch
 
 _STREAM_BITS, _OTHER_BITS = 20, 14
 _OTHER_MASK = (1 << _OTHER_BITS) - 1
-_COPY_BITS = 20
-_COPY_MASK = (1 << _COPY_BITS) - 1
 
 
-class GpuCollector:
-    """GPU activity by kind and stream: totals, unions, and with ``detail`` every operation."""
+class Place(NamedTuple):
+    """A stream of a context of a device (CUDA ordinal) of a process (globalPid)."""
 
-    def __init__(self, detail: Mapping[str, int] | None = None) -> None:
-        """Start without a row; ``detail`` keeps every operation: about how many rows there are of each kind."""
-        self.processes = Codes()
-        self._devices, self._contexts, self._streams = Codes(), Codes(), Codes()
+    process: int
+    device: int
+    context: int
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTotals:
+    """GPU activity added up; ``counts`` and ``sums_ns`` are by group, int64 of shape (groups,)."""
+
+    places: tuple[Place, ...]
+    groups: tuple[tuple[int, int], ...]
+    """(kind, place): indices into ``GPU_KINDS`` and ``places``."""
+    counts: Int64s
+    sums_ns: Int64s
+    kernel_names: tuple[int, ...]
+    """String ids of the short names of kernels."""
+    kernel_counts: Int64s
+    kernel_sums_ns: Int64s
+    graph_nodes: Mapping[int, int]
+    """Operations with a graph node, by globalPid; of processes that have some."""
+    graph_node_kernel_count: int
+    skipped_count: int
+    """Operations without length."""
+
+
+class GpuPart:
+    """Some of the GPU activity: totals and unions, and with ``rows`` every operation."""
+
+    def __init__(self, rows: Mapping[str, int] | None = None) -> None:
+        """Start without a row; ``rows`` keeps every operation: about how many there are of each kind."""
+        self._processes, self._devices, self._contexts, self._streams = Codes(), Codes(), Codes(), Codes()
         self._places = Codes()
-        self.groups = PairCodes()
-        """(kind, place) of each group; a place is a stream of a context of a device of a process."""
-        self.totals = Totals()
-        self._unions = StreamingUnion()
-        self.kernel_names = Codes()
-        self.kernels = Totals()
-        self.graph_nodes: Counter[int] = Counter()
-        """Operations with a graph node, by globalPid."""
-        self.graph_node_kernel_count = 0
-        self.skipped_count = 0
+        self._groups = PairCodes()
+        self._totals = Totals()
+        self._kernel_names = Codes()
+        self._kernels = Totals()
+        self._graph_nodes: Counter[int] = Counter()
+        self._graph_node_kernel_count = 0
+        self._skipped_count = 0
         self.last_ns = OPEN
         """The largest start or end."""
-        self.operations = None if detail is None else Columns(sum(detail.values()), 2, 3)
-        """Start, end, group, correlation id, label of every operation."""
-        self._taken: tuple[Int64s, Int64s, Ints, Ints, Ints] | None = None
-        self.full_names = Codes()
-        self.kernel_labels = PairCodes()
-        """(code of the short name, code of the full name) of each label of a kernel."""
-        self.copy_labels = Codes()
-        """Copy kind and kinds of memory of each label of a copy; see ``copy_of``."""
-        self.copies = Columns((detail or {}).get("memcpy", 0), 0, 3)
-        """Label, bytes, length of every copy."""
-        self.set_bytes = 0
-        self._moved_bytes = 0
+        self._unions = StreamingUnion()
+        """Of what is not kept one by one."""
+        self._operations = None if rows is None else OperationPart(rows)
 
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
-        start_ns, end_ns = batch.ints(0), batch.ints(1)
-        process = self.processes.encode(batch.ints(5))
-        place = self._place(process, batch.ints(2), batch.ints(3), batch.ints(4))
-        kinds = np.full(place.size, kind, np.int64)
+        start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
+        process = self._processes.encode(batch.ints("process"))
+        place = self._place(
+            process,
+            self._devices.encode(batch.ints("device")),
+            self._contexts.encode(batch.ints("context")),
+            self._streams.encode(batch.ints("stream")),
+        )
         self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
         length_ns = end_ns - start_ns
         skipped = np.count_nonzero(length_ns <= 0)
         if skipped:
-            self.skipped_count += int(skipped)
+            self._skipped_count += int(skipped)
             length_ns = np.maximum(length_ns, 0)
-        group = self.groups.encode(kinds, place)
-        self.totals.add(group, length_ns)
-        if self.operations is None:
-            self._unions.add(start_ns, end_ns, group)
-        in_graph = batch.ints(6) != 0
+        group = self._groups.encode(np.full(place.size, kind, np.int64), place)
+        self._totals.add(group, length_ns)
+        in_graph = batch.ints("graph_node") != 0
         if in_graph.any():
             for code, count in enumerate(np.bincount(process[in_graph]).tolist()):
-                self.graph_nodes[self.processes.values[code]] += count
-        label = np.zeros(place.size, np.int64)
+                self._graph_nodes[self._processes.values[code]] += count
         if GPU_KINDS[kind] == "kernel":
-            self.graph_node_kernel_count += int(np.count_nonzero(in_graph))
-            name = self.kernel_names.encode(batch.ints(7))
-            self.kernels.add(name, length_ns)
-            if self.operations is not None:
-                label = self.kernel_labels.encode(name, self.full_names.encode(batch.ints(9)))
-        elif self.operations is not None and GPU_KINDS[kind] == "memcpy":
-            label = self._copy_labels(batch)
-            self.copies.add(label, self._sizes(batch.ints(10)), length_ns)
-        elif self.operations is not None and GPU_KINDS[kind] == "memset":
-            self.set_bytes += exact_sum(self._sizes(batch.ints(9)))
-        if self.operations is not None:
-            self.operations.add(start_ns, end_ns, group, batch.ints(8), label)
+            self._graph_node_kernel_count += int(np.count_nonzero(in_graph))
+            self._kernels.add(self._kernel_names.encode(batch.ints("short_name")), length_ns)
+        if self._operations is None:
+            self._unions.add(start_ns, end_ns, group)
+        else:
+            self._operations.add(GPU_KINDS[kind], batch, group, length_ns)
 
-    def take_windows(self) -> Iterator[GroupedIntervals]:
-        """Yield all activity in windows of time, by group; see :meth:`StreamingUnion.take_windows`."""
-        if self.operations is None:
-            return self._unions.take_windows()
-        if self._taken is None:
-            start_ns, end_ns, group, correlation, label = self.operations.take()
-            if not np.all(start_ns[1:] >= start_ns[:-1]):
-                order = np.argsort(start_ns, kind="stable")
-                start_ns, end_ns, group = start_ns[order], end_ns[order], group[order]
-                correlation, label = correlation[order], label[order]
-            self._taken = start_ns, end_ns, group, correlation, label
-        return windows_of_sorted(*self._taken[:3])
+    def merge(self, other: GpuPart) -> None:
+        """Take the rows of another part, which keeps operations where this one does."""
+        process, device, context, stream = (
+            own.merge(its)
+            for own, its in (
+                (self._processes, other._processes),
+                (self._devices, other._devices),
+                (self._contexts, other._contexts),
+                (self._streams, other._streams),
+            )
+        )
+        codes = _codes_of(np.array(other._places.values, np.int64))
+        place = self._place(process[codes[0]], device[codes[1]], context[codes[2]], stream[codes[3]])
+        group = self._groups.merge(other._groups, np.arange(len(GPU_KINDS)), place)
+        self._totals.merge(other._totals, group)
+        self._kernels.merge(other._kernels, self._kernel_names.merge(other._kernel_names))
+        self._graph_nodes.update(other._graph_nodes)
+        self._graph_node_kernel_count += other._graph_node_kernel_count
+        self._skipped_count += other._skipped_count
+        self.last_ns = max(self.last_ns, other.last_ns)
+        self._unions.merge(other._unions, group)
+        if self._operations is not None and other._operations is not None:
+            self._operations.merge(other._operations, group, [kind for kind, _ in other._groups.pairs])
 
-    def take_operations(self) -> tuple[Int64s, Int64s, Ints, Ints, Ints]:
-        """Return start, end, group, correlation id and label of every operation, in order of start; after windows."""
-        assert self._taken is not None
-        taken, self._taken = self._taken, None
-        return taken
-
-    def _sizes(self, size: Int64s) -> Int64s:
-        """Return numbers of bytes as they are; raises OverflowError where one is negative, or all leave int64."""
-        self._moved_bytes += exact_sum(size)
-        if size.min(initial=0) < 0 or self._moved_bytes >= 2**63:
-            raise OverflowError("move a negative number of bytes, or 8 EiB together, so that a size is damaged")
-        return size
-
-    def _copy_labels(self, batch: Batch) -> Int64s:
-        key = np.zeros(len(batch), np.int64)
-        for index in (9, 11, 12):  # copy kind, source, destination
-            key = (key << _COPY_BITS) | np.clip(batch.ints(index) + 1, 0, _COPY_MASK)
-        return self.copy_labels.encode(key)
-
-    def copy_of(self, label: int) -> tuple[int, int, int]:
-        """Return (copy kind, kind of source memory, kind of destination memory) of a label."""
-        key = self.copy_labels.values[label]
-        kind, source, destination = (key >> shift & _COPY_MASK for shift in (2 * _COPY_BITS, _COPY_BITS, 0))
-        return kind - 1, source - 1, destination - 1
+    def finish(self) -> tuple[GpuTotals, Iterator[GroupedIntervals], OperationRows | None]:
+        """End the part: return the totals, all activity by group in windows of time, and the operations if kept."""
+        operations = None if self._operations is None else self._operations.finish()
+        if operations is None:
+            windows = self._unions.windows()
+        else:
+            windows = windows_of_sorted(operations.start_ns, operations.end_ns, operations.group)
+        names = len(self._kernel_names)
+        totals = GpuTotals(
+            places=tuple(map(self._place_of, self._places.values)),
+            groups=tuple(self._groups.pairs),
+            counts=self._totals.count(len(self._groups)),
+            sums_ns=self._totals.sum(len(self._groups)),
+            kernel_names=tuple(self._kernel_names.values),
+            kernel_counts=self._kernels.count(names),
+            kernel_sums_ns=self._kernels.sum(names),
+            graph_nodes={process: count for process, count in self._graph_nodes.items() if count},
+            graph_node_kernel_count=self._graph_node_kernel_count,
+            skipped_count=self._skipped_count,
+        )
+        return totals, windows, operations
 
     def _place(self, process: Int64s, device: Int64s, context: Int64s, stream: Int64s) -> Int64s:
-        """Return small ids of (process, device, context, stream)."""
-        device, context, stream = (
-            self._devices.encode(device),
-            self._contexts.encode(context),
-            self._streams.encode(stream),
-        )
-        if max(map(len, (self.processes, self._devices, self._contexts))) >> _OTHER_BITS or (
+        """Return small ids of (process, device, context, stream), which are small ids themselves."""
+        if max(map(len, (self._processes, self._devices, self._contexts))) >> _OTHER_BITS or (
             len(self._streams) >> _STREAM_BITS
         ):
             raise OverflowError("name more than 16,384 processes, devices or contexts, or a million streams")
@@ -141,16 +157,21 @@ class GpuCollector:
         key = (key << _OTHER_BITS) | context
         return self._places.encode((key << _STREAM_BITS) | stream)
 
-    @property
-    def place_count(self) -> int:
-        """How many streams were seen."""
-        return len(self._places)
+    def _place_of(self, key: int) -> Place:
+        process, device, context, stream = _codes_of(key)
+        return Place(
+            self._processes.values[process],
+            self._devices.values[device],
+            self._contexts.values[context],
+            self._streams.values[stream],
+        )
 
-    def stream_of(self, place: int) -> tuple[int, int, int, int]:
-        """Return (globalPid, device, context, stream) of a place."""
-        key = self._places.values[place]
-        stream = self._streams.values[key & ((1 << _STREAM_BITS) - 1)]
-        key >>= _STREAM_BITS
-        context, key = self._contexts.values[key & _OTHER_MASK], key >> _OTHER_BITS
-        device, key = self._devices.values[key & _OTHER_MASK], key >> _OTHER_BITS
-        return self.processes.values[key], device, context, stream
+
+_Key = TypeVar("_Key", int, Int64s)
+
+
+def _codes_of(key: _Key) -> tuple[_Key, _Key, _Key, _Key]:
+    """Take the key of a place, or of each of many, apart."""
+    stream, key = key & ((1 << _STREAM_BITS) - 1), key >> _STREAM_BITS
+    context, key = key & _OTHER_MASK, key >> _OTHER_BITS
+    return key >> _OTHER_BITS, key & _OTHER_MASK, context, stream

@@ -28,6 +28,11 @@ class NameRanking:
         """Take ranges without an end, arrays of shape (n,)."""
         self._add(name_hash, -start_ns, start_ns, np.ones_like(name_hash))
 
+    def merge(self, other: NameRanking) -> None:
+        """Take what another has."""
+        for part in other._parts:
+            self._add(*part)
+
     def _add(self, *columns: Int64s) -> None:
         self._parts.append(_by_hash(*columns))
         self._pending += self._parts[-1][0].size

@@ -1,18 +1,22 @@
-"""NVTX ranges, and the marks and ranges of the dispatch prefix."""
+"""NVTX ranges by domain and name, and the marks and ranges of the dispatch prefix."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import Codes, Firsts, PairCodes, StreamingUnion, Totals
-from nsys_digest.algorithms.intervals import Int64s
-from nsys_digest.model.base_types import OTHER_NAMES
+from nsys_digest.algorithms.accumulators import Firsts, Totals
+from nsys_digest.algorithms.codes import Codes, PairCodes
+from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
+from nsys_digest.algorithms.streaming import StreamingUnion
+from nsys_digest.trace.collect.domains import Domains
 from nsys_digest.trace.collect.names import NameRanking
+from nsys_digest.trace.collect.range_names import NvtxOptions, RangeNames
+from nsys_digest.trace.collect.ranges import RangePart
 from nsys_digest.trace.collect.times import last_time
-from nsys_digest.trace.columns import Columns
+from nsys_digest.trace.events import Marks, Ranges
 from nsys_digest.trace.nsys.tables import (
     NO_STRING,
     NVTX_DOMAIN_CREATE,
@@ -21,10 +25,10 @@ from nsys_digest.trace.nsys.tables import (
     NVTX_RANGES,
     OPEN,
     THREAD_BITS,
-    name_of,
 )
-from nsys_digest.trace.source import Batch, Tail
+from nsys_digest.trace.source import Batch
 
+_COLUMNS = ("start_ns", "end_ns", "event_type", "string", "domain", "thread")
 _RANGE, _MARK, _DOMAIN, _OTHER = range(4)
 _ROLE = np.full(256, _OTHER, np.int64)
 _ROLE[list(NVTX_RANGES)] = _RANGE
@@ -33,30 +37,35 @@ _ROLE[NVTX_DOMAIN_CREATE] = _DOMAIN
 _PUSH_POP = np.zeros(256, np.int64)
 _PUSH_POP[list(NVTX_PUSH_POP_RANGES)] = 1
 
-# PyTorch's emit_nvtx writes these behind an operator's name, torch/csrc/autograd/profiler_legacy.cpp.
-_LIST = r"\[[\[\]()0-9, -]*\]"
-_SERIALS = Tail(rf", (?:seq = -?[0-9]+|op_id = -?[0-9]+|sizes = {_LIST}|input_op_ids = {_LIST})")
-
-
-def fold_name(text: str) -> str:
-    """Take PyTorch's serial numbers and sizes off a range name: ``aten::mm, seq = 1, op_id = 2`` gives ``aten::mm``."""
-    return _SERIALS.off(text)
-
 
 @dataclass(frozen=True, slots=True)
-class NvtxOptions:
-    """What counts as a dispatch mark, whether names keep their serial numbers, and how many are kept apart."""
+class NvtxTotals:
+    """Ranges added up; arrays are by group (domain and name), int64 of shape (groups,)."""
 
-    dispatch_prefix: str
-    raw_names: bool
-    max_names: int
+    names: tuple[str, ...]
+    """``domain:name`` of each group; the name alone in the default domain and in one without a name."""
+    scopes: Int64s
+    """A number for the domain of each group."""
+    counts: Int64s
+    sums_ns: Int64s
+    firsts_ns: Int64s
+    """The first start of each."""
+    process_rows: Mapping[int, int]
+    """Ranges by globalPid."""
+    marks: Marks
+    """In no order."""
+    open_count: int
+    """Ranges without an end."""
+    reversed_count: int
+    ended_with_session_count: int
+    """Ranges that end at the very end of the session, where nsys ends those that the program left open."""
 
 
-class NvtxCollector:
-    """NVTX ranges by (domain, name), and the marks and ranges of the dispatch prefix.
+class NvtxPart:
+    """Some of the NVTX events.
 
-    Once there are more names than the limit, only ``ranking`` is kept up; the table must then be read again by a
-    collector that is told which names to keep.
+    Once there are more names than the limit, only ``ranking`` is kept up; the table must then be read again by a part
+    that is told which names to keep.
     """
 
     def __init__(
@@ -65,64 +74,49 @@ class NvtxCollector:
         options: NvtxOptions,
         session_ns: int | None,
         kept: frozenset[int] | None = None,
-        detail: int | None = None,
+        rows: int | None = None,
     ) -> None:
         """Resolve registered strings with ``resolve``; ``kept`` are the hashes of the names to keep apart.
 
-        ``detail`` keeps every range for the sections that need them one by one: about how many rows there are.
+        ``rows`` keeps every range for the sections that need them one by one: about how many there are.
         """
-        self._resolve = resolve
-        self._options = options
         self._session_ns = session_ns
-        self._kept = kept
-        self._cut = None if options.raw_names else _SERIALS
         self.ranking: NameRanking | None = None
-        self.processes = Codes()
-        self.process_rows = Totals()
-        self._domain_ids = Codes()
-        self._domains = PairCodes()
-        """(code of the process, code of the domain id) of each domain other than the default."""
-        self._domain_names: dict[tuple[int, int], tuple[int, str]] = {}
-        self.names: list[str] = [OTHER_NAMES]
-        self._name_ids: dict[str, int] = {}
-        self._registered = _Registered(self._text_of_strings, self._intern)
-        self._registered_hashes = _Registered(self._text_of_strings, hash)
-        self._is_dispatch = np.zeros(1, bool)
-        self.groups = PairCodes()
-        """(0 for the default domain or 1 + a domain, index into ``names``) of each group."""
-        self.totals = Totals()
-        self.firsts = Firsts()
-        self.unions = StreamingUnion()
-        self.opened: list[tuple[Int64s, Int64s]] = []
+        self._names = RangeNames(resolve, options, kept)
+        self._domains = Domains()
+        self._processes, self._threads = Codes(), Codes()
+        self._process_rows = Totals()
+        self._groups = PairCodes()
+        """(scope, name) of each group."""
+        self._totals, self._firsts = Totals(), Firsts()
+        self._unions = StreamingUnion()
+        self._opened: list[tuple[Int64s, Int64s]] = []
         """(start, group) of ranges without an end."""
-        self.dispatch: list[tuple[Int64s, Int64s, Int64s]] = []
-        """(start, index into ``names``, code of the thread) of marks and ranges of the dispatch prefix."""
-        self.threads = Codes()
-        self.ranges = None if detail is None else Columns(detail, 2, 4)
-        """Start, end (``OPEN``: the last time stamp), group, code of the thread, 1 for push/pop, 1 for an end on the
-        thread of the start, of every range."""
+        self._dispatch: list[tuple[Int64s, Int64s, Int64s]] = []
+        """(start, name, code of the thread) of marks and ranges of the dispatch prefix."""
+        self._ranges = None if rows is None else RangePart(rows)
         self.last_ns = OPEN
         """The largest start or end of an event of any type."""
-        self.reversed_count = 0
-        self.ended_with_session_count = 0
-        """Ranges that end at the very end of the session, where nsys ends those that the program left open."""
+        self._reversed_count = self._ended_with_session_count = 0
 
     def add(self, batch: Batch) -> None:
         """Take rows with the columns of ``nvtx_query``."""
-        start_ns, end_ns, event_type, string_id, domain, thread = (batch.ints(index) for index in range(6))
-        process, thread_code = self.processes.encode(thread & ~THREAD_BITS), self.threads.encode(thread)
+        start_ns, end_ns, event_type, string_id, domain, thread = map(batch.ints, _COLUMNS)
+        process, thread_code = self._processes.encode(thread & ~THREAD_BITS), self._threads.encode(thread)
         same_thread = None
-        if self.ranges is not None:
-            ended_by = batch.ints(7)
+        if self._ranges is not None:
+            ended_by = batch.ints("end_thread")
             same_thread = (ended_by == 0) | (ended_by == thread)
-        text_code, texts = batch.texts(6, self._cut)
+        text_code, texts = batch.texts("text", self._names.cut)
         self.last_ns = max(self.last_ns, last_time(start_ns, end_ns, may_be_open=True))
         role = _ROLE[np.clip(event_type, 0, _ROLE.size - 1)]
         if role.any():
             marks, created = np.flatnonzero(role == _MARK), np.flatnonzero(role == _DOMAIN)
             keys = zip(start_ns[created].tolist(), process[created].tolist(), domain[created].tolist(), strict=True)
             self._note_domains(list(keys), text_code[created], texts, string_id[created])
-            self._add_marks(start_ns[marks], thread_code[marks], text_code[marks], texts, string_id[marks])
+            if marks.size:
+                name = self._names.of_marks(text_code[marks], texts, string_id[marks])
+                self._note_dispatch(start_ns[marks], name, thread_code[marks])
             ranges = np.flatnonzero(role == _RANGE)
             start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code = (
                 column[ranges]
@@ -130,28 +124,35 @@ class NvtxCollector:
             )
             same_thread = None if same_thread is None else same_thread[ranges]
         if self.ranking is not None:
-            hashes = _by_row(text_code, texts, string_id, hash, self._registered_hashes)
+            hashes = self._names.hashes(text_code, texts, string_id)
             is_open = end_ns == OPEN
             self.ranking.add_open(hashes[is_open], start_ns[is_open])
             closed = ~is_open
             self.ranking.add(hashes[closed], np.maximum(end_ns - start_ns, 0)[closed], start_ns[closed])
             return
-        name = _by_row(text_code, texts, string_id, self._intern, self._registered)
+        name = self._names.of_ranges(text_code, texts, string_id)
         group = self._add_ranges(start_ns, end_ns, process, domain, name, thread_code)
-        if self.ranges is not None and same_thread is not None:
-            self.ranges.add(start_ns, end_ns, group, thread_code, _PUSH_POP[event_type], same_thread.astype(np.int64))
-        if self._kept is None and len(self.names) - 1 > self._options.max_names:
+        if self._ranges is not None and same_thread is not None:
+            self._ranges.add(start_ns, end_ns, group, thread_code, _PUSH_POP[event_type], same_thread.astype(np.int64))
+        if self._names.too_many:
             self._rank()
 
     def _rank(self) -> None:
         """Give up on keeping every name: note what each has so far, and from now on only that."""
-        length = len(self.groups)
-        hashes = np.array([hash(self.names[name]) for _, name in self.groups.pairs], np.int64)
-        self.ranking = NameRanking()
-        self.ranking.add(hashes, self.totals.sum(length), self.firsts.values(length))
-        for start_ns, group in self.opened:
-            self.ranking.add_open(hashes[group], start_ns)
-        self.unions, self.opened, self.dispatch, self.ranges = StreamingUnion(), [], [], None
+        self.ranking = self._ranked()
+        self._unions, self._opened, self._dispatch, self._ranges = StreamingUnion(), [], [], None
+
+    def _ranked(self) -> NameRanking:
+        """Return what each name has, by its hash."""
+        if self.ranking is not None:
+            return self.ranking
+        length = len(self._groups)
+        hashes = np.array([hash(self._names.texts[name]) for _, name in self._groups.pairs], np.int64)
+        ranking = NameRanking()
+        ranking.add(hashes, self._totals.sum(length), self._firsts.values(length))
+        for start_ns, group in self._opened:
+            ranking.add_open(hashes[group], start_ns)
+        return ranking
 
     def _add_ranges(
         self, start_ns: Int64s, end_ns: Int64s, process: Int64s, domain: Int64s, name: Int64s, thread: Int64s
@@ -159,132 +160,110 @@ class NvtxCollector:
         """Take ranges, marks left out, and return the group of each."""
         if not start_ns.size:
             return start_ns
-        self.process_rows.add(process, np.zeros(process.size, np.int64))
-        scope = np.zeros(domain.size, np.int64)
-        if domain.any():
-            named = domain != 0
-            scope[named] = 1 + self._domains.encode(process[named], self._domain_ids.encode(domain[named]))
-        group = self.groups.encode(scope, name)
-        self.firsts.add(group, start_ns)
+        self._process_rows.add(process, np.zeros(process.size, np.int64))
+        group = self._groups.encode(self._domains.scopes(process, domain), name)
+        self._firsts.add(group, start_ns)
         self._note_dispatch(start_ns, name, thread)
         if end_ns.min() == OPEN:
             still_open = end_ns == OPEN
-            self.opened.append((start_ns[still_open], group[still_open]))
-            self._add_closed(start_ns[~still_open], end_ns[~still_open], group[~still_open])
+            self._opened.append((start_ns[still_open], group[still_open]))
+            start_ns, end_ns, closed = start_ns[~still_open], end_ns[~still_open], group[~still_open]
         else:
-            self._add_closed(start_ns, end_ns, group)
-        return group
-
-    def _add_closed(self, start_ns: Int64s, end_ns: Int64s, group: Int64s) -> None:
+            closed = group
         length_ns = end_ns - start_ns
         if length_ns.size and length_ns.min() < 0:
-            self.reversed_count += int(np.count_nonzero(length_ns < 0))
+            self._reversed_count += int(np.count_nonzero(length_ns < 0))
             length_ns = np.maximum(length_ns, 0)
         if self._session_ns is not None:
-            self.ended_with_session_count += int(np.count_nonzero(end_ns == self._session_ns))
-        self.totals.add(group, length_ns)
-        self.unions.add(start_ns, end_ns, group)
-
-    def close_open(self, last_ns: int) -> None:
-        """End the ranges that were still open at the last time stamp of the trace."""
-        self.last_ns = last_ns
-        for start_ns, group in self.opened:
-            self._add_closed(start_ns, np.maximum(start_ns, last_ns), group)
-
-    @property
-    def open_count(self) -> int:
-        """How many ranges had no end."""
-        return sum(start_ns.size for start_ns, _ in self.opened)
-
-    def _add_marks(
-        self, start_ns: Int64s, thread: Int64s, text_code: Int64s, texts: list[str], string_id: Int64s
-    ) -> None:
-        """Keep marks of the dispatch prefix; the texts of others may all differ and are not kept."""
-        if start_ns.size:
-            name = _by_row(text_code, texts, string_id, self._intern_dispatch, self._registered)
-            self._note_dispatch(start_ns, name, thread)
-
-    def _intern_dispatch(self, text: str) -> int:
-        return self._intern(text) if text.startswith(self._options.dispatch_prefix) else -1
+            self._ended_with_session_count += int(np.count_nonzero(end_ns == self._session_ns))
+        self._totals.add(closed, length_ns)
+        self._unions.add(start_ns, end_ns, closed)
+        return group
 
     def _note_dispatch(self, start_ns: Int64s, name: Int64s, thread: Int64s) -> None:
-        chosen = (name >= 0) & self._is_dispatch[name]
+        chosen = self._names.are_dispatch(name)
         if chosen.any():
-            self.dispatch.append((start_ns[chosen], name[chosen], thread[chosen]))
+            self._dispatch.append((start_ns[chosen], name[chosen], thread[chosen]))
 
     def _note_domains(
         self, keys: list[tuple[int, int, int]], text_code: Int64s, texts: list[str], string_id: Int64s
     ) -> None:
-        """Keep the name of each (start, process, domain id); the earliest of several counts."""
-        registered = self._resolve([value for value in string_id.tolist() if value != NO_STRING])
+        """Keep the name of each (start, process, domain id)."""
+        registered = self._names.resolve([value for value in string_id.tolist() if value != NO_STRING])
         for (start, process, domain), code, string in zip(keys, text_code.tolist(), string_id.tolist(), strict=True):
-            named = start, registered.get(string, texts[code])
-            self._domain_names[process, domain] = min(named, self._domain_names.get((process, domain), named))
+            self._domains.note(process, domain, start, registered.get(string, texts[code]))
 
-    def _text_of_strings(self, ids: list[int]) -> list[str]:
-        texts = self._resolve(ids)
-        named = (name_of(key, texts) for key in ids)
-        return [fold_name(text) if self._cut else text for text in named]
+    def merge(self, other: NvtxPart) -> None:
+        """Take the rows of another part, which was made alike."""
+        process, thread = self._processes.merge(other._processes), self._threads.merge(other._threads)
+        scope = self._domains.merge(other._domains, process)
+        self._process_rows.merge(other._process_rows, process)
+        self.last_ns = max(self.last_ns, other.last_ns)
+        if self.ranking is None and other.ranking is None:
+            name = self._names.merge(other._names)
+            group = self._groups.merge(other._groups, scope, name)
+            self._totals.merge(other._totals, group)
+            self._firsts.merge(other._firsts, group)
+            self._unions.merge(other._unions, group)
+            self._opened += [(start_ns, group[there]) for start_ns, there in other._opened]
+            self._dispatch += [(start_ns, name[there], thread[of]) for start_ns, there, of in other._dispatch]
+            self._reversed_count += other._reversed_count
+            self._ended_with_session_count += other._ended_with_session_count
+            if self._ranges is not None and other._ranges is not None:
+                self._ranges.merge(other._ranges, group, thread)
+            if self._names.too_many:
+                self._rank()
+            return
+        if self.ranking is None:
+            self._rank()
+        self._ranked().merge(other._ranked())
 
-    def _intern(self, text: str) -> int:
-        name = self._name_ids.get(text)
-        if name is None:
-            is_dispatch = text.startswith(self._options.dispatch_prefix)
-            if self._kept is not None and not is_dispatch and hash(text) not in self._kept:
-                return 0
-            name = self._name_ids[text] = len(self.names)
-            self.names.append(text)
-            if name >= self._is_dispatch.size:
-                self._is_dispatch = np.concatenate((self._is_dispatch, np.zeros(max(64, name), bool)))
-            self._is_dispatch[name] = is_dispatch
-        return name
+    def finish(
+        self, last_ns: int, call_threads: Sequence[int] = ()
+    ) -> tuple[NvtxTotals, Iterator[GroupedIntervals], Ranges | None]:
+        """End the part: return the totals, all ranges by group in windows of time, and the ranges where they are kept.
 
-    def scope_of(self, group: int) -> int:
-        """Return a number for the domain of a group."""
-        return self.groups.pairs[group][0]
-
-    def display_name(self, group: int) -> str:
-        """Return ``domain:name`` of a group; the name alone in the default domain and in one that has no name.
-
-        A domain's name is in an event of its own, which a capture that began late lacks.
+        What is still open ends at ``last_ns``. Threads are numbered as those of the calls, ``call_threads``, then on.
         """
-        scope, name = self.groups.pairs[group]
-        if not scope or not name:
-            return self.names[name]
-        process, domain_code = self._domains.pairs[scope - 1]
-        _, domain = self._domain_names.get((process, self._domain_ids.values[domain_code]), (0, ""))
-        return f"{domain}:{self.names[name]}" if domain else self.names[name]
+        totals, unions, at_session_end = self._closed(last_ns)
+        numbers = {value: number for number, value in enumerate(call_threads)}
+        thread_of_code = np.array([numbers.setdefault(value, len(numbers)) for value in self._threads.values], np.int64)
+        processes, groups = self._processes.values, len(self._groups)
+        process_rows = self._process_rows.count(len(processes)).tolist()
+        found = NvtxTotals(
+            names=tuple(map(self._display_name, range(groups))),
+            scopes=np.array([scope for scope, _ in self._groups.pairs], np.int64),
+            counts=totals.count(groups),
+            sums_ns=totals.sum(groups),
+            firsts_ns=self._firsts.values(groups),
+            process_rows=dict(zip(processes, process_rows, strict=True)),
+            marks=self._marks(thread_of_code),
+            open_count=sum(start_ns.size for start_ns, _ in self._opened),
+            reversed_count=self._reversed_count,
+            ended_with_session_count=self._ended_with_session_count + at_session_end,
+        )
+        ranges = None if self._ranges is None else self._ranges.finish(last_ns, thread_of_code, tuple(numbers))
+        return found, unions.windows(), ranges
 
+    def _closed(self, last_ns: int) -> tuple[Totals, StreamingUnion, int]:
+        """Return totals and unions with the open ranges ended, and how many of these ended with the session."""
+        if not self._opened:
+            return self._totals, self._unions, 0
+        totals, unions, same = Totals(), StreamingUnion(), np.arange(len(self._groups))
+        totals.merge(self._totals, same)
+        unions.merge(self._unions, same)
+        start_ns, group = (np.concatenate(column) for column in zip(*self._opened, strict=True))
+        end_ns = np.maximum(start_ns, last_ns)
+        totals.add(group, end_ns - start_ns)
+        unions.add(start_ns, end_ns, group)
+        return totals, unions, 0 if self._session_ns is None else int(np.count_nonzero(end_ns == self._session_ns))
 
-class _Registered:
-    """A number for each registered string, found out when the string is first used."""
+    def _marks(self, thread_of_code: Int64s) -> Marks:
+        none = np.zeros(0, np.int64)
+        start_ns, name, code = (np.concatenate(column) for column in zip((none,) * 3, *self._dispatch, strict=True))
+        thread = thread_of_code[code] if code.size else code
+        return Marks(start_ns, name, thread, tuple(self._names.texts))
 
-    def __init__(self, texts: Callable[[list[int]], list[str]], number: Callable[[str], int]) -> None:
-        self._texts = texts
-        self._number = number
-        self._codes = Codes()
-        self._numbers = np.zeros(0, np.int64)
-
-    def numbers(self, string_id: Int64s) -> Int64s:
-        code = self._codes.encode(string_id)
-        new = self._codes.values[self._numbers.size :]
-        if new:
-            found = np.array([self._number(text) for text in self._texts(new)], np.int64)
-            self._numbers = np.concatenate((self._numbers, found))
-        return self._numbers[code]
-
-
-def _by_row(
-    text_code: Int64s, texts: list[str], string_id: Int64s, number: Callable[[str], int], registered: _Registered
-) -> Int64s:
-    """Return the number of each row's text: the registered string where there is one, else the inline text."""
-    inline = string_id == NO_STRING
-    used = np.zeros(len(texts), bool)
-    used[text_code[inline]] = True
-    number_of = np.full(len(texts), -1, np.int64)
-    for code in np.flatnonzero(used).tolist():
-        number_of[code] = number(texts[code])
-    numbers = number_of[text_code]
-    if not inline.all():
-        numbers[~inline] = registered.numbers(string_id[~inline])
-    return numbers
+    def _display_name(self, group: int) -> str:
+        scope, name = self._groups.pairs[group]
+        return self._domains.prefix(scope) + self._names.texts[name] if name else self._names.texts[0]

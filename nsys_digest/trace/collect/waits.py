@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import Codes
-from nsys_digest.algorithms.intervals import Int64s
-from nsys_digest.trace.columns import Columns, Ints
+from nsys_digest.algorithms.codes import Codes
+from nsys_digest.trace.columns import Columns
+from nsys_digest.trace.events import WaitedFor
 from nsys_digest.trace.source import Batch
 
+_COLUMNS = ("process", "correlation", "context", "stream")
 
-class WaitCollector:
-    """The context and stream of each wait, by process and correlation id."""
+
+class WaitPart:
+    """Some of the waits: the context and stream of each, by process and correlation id."""
 
     def __init__(self, rows: int) -> None:
         """Start without a row; make room for about that many."""
@@ -21,32 +23,22 @@ class WaitCollector:
 
     def add(self, batch: Batch) -> None:
         """Take rows with the columns of ``wait_query``."""
-        process, correlation, context, stream = (batch.ints(index) for index in range(4))
+        process, correlation, context, stream = map(batch.ints, _COLUMNS)
         some = np.flatnonzero(correlation)
         self._waits.add(self._processes.encode(process[some]), correlation[some], context[some], stream[some])
 
-    def by_process(self) -> dict[int, WaitedFor]:
-        """Return the waits by globalPid, and forget them."""
-        process, correlation, context, stream = self._waits.take()
-        order = np.lexsort((correlation, process))
-        parts = np.split(order, np.searchsorted(process[order], np.arange(1, len(self._processes))))
+    def merge(self, other: WaitPart) -> None:
+        """Take the rows of another part."""
+        code = self._processes.merge(other._processes)
+        for process, *columns in other._waits.slices():
+            self._waits.add(code[process], *columns)
+
+    def finish(self) -> dict[int, WaitedFor]:
+        """End the part, and return the waits by globalPid."""
+        order = np.lexsort((self._waits.column(1), self._waits.column(0)))
+        process, correlation, context, stream = self._waits.finish(order)
+        edges = np.searchsorted(process, np.arange(len(self._processes) + 1))
         return {
-            one: WaitedFor(correlation[part], context[part], stream[part])
-            for one, part in zip(self._processes.values, parts, strict=False)
+            one: WaitedFor(correlation[low:high], context[low:high], stream[low:high])
+            for one, low, high in zip(self._processes.values, edges[:-1], edges[1:], strict=True)
         }
-
-
-class WaitedFor:
-    """The waits of one process, in order of correlation id."""
-
-    def __init__(self, correlation: Ints, context: Ints, stream: Ints) -> None:
-        """Take columns of shape (n,), in order of correlation id."""
-        self._correlation, self._context, self._stream = correlation, context, stream
-
-    def of(self, correlation: Ints) -> tuple[Int64s, Int64s]:
-        """Return the context and the stream that each call waited for; -1 where no row, or more than one, tells."""
-        first = np.searchsorted(self._correlation, correlation, side="left")
-        known = np.searchsorted(self._correlation, correlation, side="right") - first == 1
-        context, stream = (np.full(correlation.size, -1, np.int64) for _ in range(2))
-        context[known], stream[known] = self._context[first[known]], self._stream[first[known]]
-        return context, stream

@@ -125,78 +125,92 @@ MEMORY_KINDS: Final = {
     5: "device static",
     6: "managed static",
 }
-GPU_COLUMNS: Final = ("start", "end", "deviceId", "contextId", "streamId", "globalPid")
+_GPU_COLUMNS: Final = {
+    "start_ns": "start",
+    "end_ns": "end",
+    "device": "deviceId",
+    "context": "contextId",
+    "stream": "streamId",
+    "process": "globalPid",
+}
 
 
 def gpu_query(source: Source, kind: str, *, detail: bool = False) -> Query | None:
-    """Return start, end, device, context, stream, process, graph node, kernel name id; None without a table.
+    """Return the columns of one kind of GPU activity; None without a table.
 
-    The graph node is 0 where there is none; the name id is ``NO_STRING`` for other kinds than kernel. With ``detail``
-    the correlation id follows (0 for none), and behind it the full name id of a kernel, or the copy kind, bytes, kind
-    of source and destination memory of a copy, or the bytes of a set.
+    ``graph_node`` is 0 for none, ``short_name`` of a kernel the id of its name. With ``detail`` come the correlation id
+    (0 for none), the id of a kernel's full name, the kind of a copy, the kinds of memory it is from and to, and the
+    bytes of a copy or set.
     """
     table = find_table(source, GPU_TABLES[kind])
     if table is None:
         return None
-    name = _first_of(source.tables()[table], KERNEL_NAME_COLUMNS) if kind == "kernel" else None
-    columns: tuple[Column, ...] = (*map(Column, GPU_COLUMNS), Column("graphNodeId"), Column(name, NO_STRING))
+    present = source.tables()[table]
+    columns = {name: Column(theirs) for name, theirs in _GPU_COLUMNS.items()}
+    columns["graph_node"] = Column("graphNodeId")
+    if kind == "kernel":
+        columns["short_name"] = Column(_first_of(present, KERNEL_NAME_COLUMNS), NO_STRING)
     if detail:
-        columns += (Column("correlationId"), *_GPU_DETAIL[kind](source.tables()[table]))
+        columns["correlation"] = Column("correlationId")
+        columns |= _GPU_DETAIL[kind](present)
     return Query(table, columns)
 
 
-_GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], tuple[Column, ...]]]] = {
-    "kernel": lambda present: (Column(_first_of(present, FULL_NAME_COLUMNS), NO_STRING),),
-    "memcpy": lambda _: (
-        Column("copyKind"),
-        Column("bytes"),
-        Column("srcKind", NO_MEMORY_KIND),
-        Column("dstKind", NO_MEMORY_KIND),
-    ),
-    "memset": lambda _: (Column("bytes"),),
-    "graph": lambda _: (),
+_GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], dict[str, Column]]]] = {
+    "kernel": lambda present: {"full_name": Column(_first_of(present, FULL_NAME_COLUMNS), NO_STRING)},
+    "memcpy": lambda _: {
+        "copy_kind": Column("copyKind"),
+        "source_kind": Column("srcKind", NO_MEMORY_KIND),
+        "destination_kind": Column("dstKind", NO_MEMORY_KIND),
+        "bytes": Column("bytes"),
+    },
+    "memset": lambda _: {"bytes": Column("bytes")},
+    "graph": lambda _: {},
 }
 
 
 def api_query(source: Source, *, detail: bool = False) -> Query | None:
-    """Return start, end, name id, event class, thread, return value of every CUDA API call; None without a table.
+    """Return the columns of CUDA API calls; None without a table.
 
-    The return value is a ``cudaError_t`` or ``CUresult``, 0 for success and where the export does not say.
-    With ``detail`` the correlation id follows (0 for none).
+    ``name`` is the id of the name. The return value is a ``cudaError_t`` or ``CUresult``, 0 for success and where the
+    export does not say. With ``detail`` comes the correlation id (0 for none).
     """
     table = find_table(source, API)
     if table is None:
         return None
-    columns = (
-        Column("start"),
-        Column("end"),
-        Column("nameId", NO_STRING),
-        Column("eventClass", API_CLASSES[0]),
-        Column("globalTid"),
-        Column(API_RESULT),
-    )
-    return Query(table, (*columns, Column("correlationId")) if detail else columns)
+    columns = {
+        "start_ns": Column("start"),
+        "end_ns": Column("end"),
+        "name": Column("nameId", NO_STRING),
+        "event_class": Column("eventClass", API_CLASSES[0]),
+        "thread": Column("globalTid"),
+        "return_value": Column(API_RESULT),
+    }
+    if detail:
+        columns["correlation"] = Column("correlationId")
+    return Query(table, columns)
 
 
 def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
-    """Return start, end, event type, string id, domain, thread, text of every event; None without a table.
+    """Return the columns of NVTX events; None without a table.
 
-    With ``detail`` the thread that ended the range follows (0 for the one that began it).
+    ``string`` is the id of a registered text (``NO_STRING`` for none), ``text`` the inline one. The end is ``OPEN``
+    where there is none. With ``detail`` comes the thread that ended a range (0 for the one that began it).
     """
     table = find_table(source, NVTX)
     if table is None:
         return None
-    columns: tuple[Column, ...] = (
-        Column("start"),
-        Column("end", OPEN),
-        Column("eventType", NVTX_PUSH_POP_RANGES[0]),
-        Column("textId", NO_STRING),
-        Column("domainId"),
-        Column("globalTid"),
-        Column("text", ""),
-    )
+    columns = {
+        "start_ns": Column("start"),
+        "end_ns": Column("end", OPEN),
+        "event_type": Column("eventType", NVTX_PUSH_POP_RANGES[0]),
+        "string": Column("textId", NO_STRING),
+        "domain": Column("domainId"),
+        "thread": Column("globalTid"),
+        "text": Column("text", ""),
+    }
     if detail:
-        columns += (Column("endGlobalTid"),)
+        columns["end_thread"] = Column("endGlobalTid")
     return Query(table, columns)
 
 
@@ -206,10 +220,10 @@ def wait_query(source: Source) -> Query | None:
     Other columns mislead: ``syncType`` is numbered otherwise by each version, and ``deviceId`` is 0 for all.
     """
     table = find_table(source, WAITS)
-    names = ("globalPid", "correlationId", "contextId", "streamId")
-    if table is None or not set(names) <= set(source.tables()[table]):
+    names = {"process": "globalPid", "correlation": "correlationId", "context": "contextId", "stream": "streamId"}
+    if table is None or not set(names.values()) <= set(source.tables()[table]):
         return None
-    return Query(table, tuple(map(Column, names)))
+    return Query(table, {name: Column(theirs) for name, theirs in names.items()})
 
 
 def event_tables(source: Source) -> list[str]:
@@ -226,7 +240,7 @@ def is_read(source: Source, table: str) -> bool:
 def missing_columns(source: Source) -> dict[str, list[str]]:
     """Return the columns that every nsys version writes and this file lacks, by table: a cut-down export."""
     expected = {
-        **dict.fromkeys(GPU_TABLES.values(), (*GPU_COLUMNS, "correlationId")),
+        **dict.fromkeys(GPU_TABLES.values(), (*_GPU_COLUMNS.values(), "correlationId")),
         API: ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", API_RESULT),
         NVTX: ("start", "end", "eventType", "text", "globalTid", "textId", "domainId"),
     }

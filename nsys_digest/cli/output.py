@@ -232,8 +232,11 @@ def note(message: str, code: str) -> None:
             return ascii(text)[1:-1]
 
     if sys.stderr is not None:  # print() would take standard output instead
-        with contextlib.suppress(OSError):
-            print(f"nsys-digest: {one_line(message)} [{one_line(code)}]", file=sys.stderr)
+        try:
+            print(f"nsys-digest: {one_line(message)} [{one_line(code)}]", file=sys.stderr, flush=True)
+        except OSError:  # what could not be written would be tried again at the end, and change the exit status
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def warn(source: str, message: str, code: str) -> None:

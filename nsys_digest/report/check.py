@@ -80,7 +80,7 @@ def headline(result: CheckResult) -> str:
         "skipped": "left out",
     }
     said = ", ".join(f"{count:,} {words[verdict]}" for verdict, count in counts.items() if count)
-    return f"{len(result.outcomes):,} checks: {said}"
+    return f"{counted(len(result.outcomes), 'check')}: {said}"
 
 
 def _lead(result: CheckResult) -> Iterator[str]:

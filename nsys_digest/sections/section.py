@@ -106,7 +106,7 @@ def _whole_graphs(events: Events) -> Warn | None:
     return Warn(
         "graph-kernels-unseen",
         f"{counted(count, 'CUDA graph launch')} traced as a whole: "
-        "kernel totals, categories, communication and kernel tails do not see what ran inside. Profile with "
+        "kernel totals, categories, communication and kernel durations do not see what ran inside. Profile with "
         "--cuda-graph-trace=node to see it, at a cost in time",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
@@ -229,9 +230,9 @@ def _near(step: str, names: Sequence[str]) -> str:
     known = sorted(set(names))
     if not known:
         return "the trace has no range at all"
-    close = [name for name in known if step.lower() in name.lower()]
-    shown = ", ".join((close or known)[:3]) + (" …" if len(close or known) > 3 else "")
-    return f"names that contain it: {shown}" if close else f"none contains it; there are {shown}"
+    close = [name for name in known if step.lower() in name.lower()] or get_close_matches(step, known, 3)
+    shown = ", ".join(map(repr, (close or known)[:3])) + (" …" if len(close or known) > 3 else "")
+    return f"names like it: {shown}" if close else f"none is like it; there are {shown}"
 
 
 SECTION = _OfNamedRange("steps", _make, Lane.time, frozenset({Blind.unlaunched_work}))

@@ -211,7 +211,7 @@ def _odd_rows(scanned: Scanned) -> Iterator[Warn]:
         yield Warn(
             "open-ranges",
             f"{counted(scanned.nvtx.ended_with_session_count, 'NVTX range')} ended with the profiling session, to the "
-            "nanosecond: nsys ends so what the program leaves open",
+            "nanosecond: this is how nsys ends a range that the program left open",
         )
     if scanned.name_count is not None:
         yield Warn(

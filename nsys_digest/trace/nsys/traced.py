@@ -115,7 +115,7 @@ def why_no_cuda(traced: TracedFacts) -> str:
         why = (
             "CUDA was traced, but nothing shows that a traced process started it: the program failed or ended first, "
             "the capture missed it, or the GPU is used by a process that nsys did not start. Profile that process, and "
-            "see in its output that it ran"
+            "check in its output that it ran"
         )
     return why
 

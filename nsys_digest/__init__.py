@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from nsys_digest.gate.verdict import CheckResult
     from nsys_digest.model.category_use import CategoryUse
     from nsys_digest.model.digest import Digest
-    from nsys_digest.model.figures import figures
+    from nsys_digest.model.figures import Figure, figures
     from nsys_digest.model.inspection import Inspection
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
     from nsys_digest.trace.source import Reader
@@ -55,6 +55,7 @@ _HOMES = {
     "CheckResult": "gate.verdict",
     "CategoryUse": "model.category_use",
     "Diff": "compare.diff",
+    "Figure": "model.figures",
     "Inspection": "model.inspection",
     "OneRun": "api",
     "Policy": "gate.policy",
@@ -115,6 +116,7 @@ __all__ = [
     "Digest",
     "DigestError",
     "DigestInvalid",
+    "Figure",
     "FigureMissing",
     "Inspection",
     "MissingData",

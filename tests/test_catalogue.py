@@ -16,13 +16,19 @@ import pytest
 from nsys_digest import Digest, diff, json_schema
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.model.catalogue import Key, figure, is_list, is_mapping, keys_of, label, part, result, without_none
+from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.codec import encode
+from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.figures import figures, known_figures, known_paths, present_path, select
+from nsys_digest.model.idle_causes import CAUSES, IDLE_CAUSES, doing_words
+from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.paths import parse_path
 from support import ROOT
 
 PACKAGE = ROOT / "nsys_digest"
+POSITIONS = {"start_ns", "first_ns", "last_ns"}
+"""On the clock of the trace."""
 UNITS = {"s", "bytes", "count", "ratio", "gbps"}
 
 
@@ -39,7 +45,7 @@ def classes_of(hint: Any) -> Iterator[type]:
                 yield from classes_of(argument)
 
 
-DECLARED = list(dict.fromkeys(classes_of(Digest)))
+DECLARED = list(dict.fromkeys(one for document in (Digest, Inspection, CategoryUse) for one in classes_of(document)))
 
 
 def numbers_of(key: Key) -> set[type]:
@@ -63,14 +69,14 @@ def test_every_field_is_declared_with_a_meaning(cls: type) -> None:
             assert key.declared.label, f"{key.attribute} is a figure and has no label"
         for one in fields(cls):
             # a name says its unit, and the declaration the same; a position on the clock is no length
-            if one.name.endswith("_ns") and one.name not in {"start_ns"} and key.attribute == one.name:
+            if one.name.endswith("_ns") and one.name not in POSITIONS and key.attribute == one.name:
                 assert key.declared.unit == "s", one.name
                 assert numbers_of(key) == {int}
 
 
 def test_numbers_without_a_unit_only_say_which() -> None:
     told = {key.key for cls in DECLARED for key in keys_of(cls) if key.declared.unit is None and numbers_of(key)}
-    assert told == {"start_ns", "ordinal", "pid", "rows", "device", "processes", "process", "context", "stream"} | {
+    assert told == POSITIONS | {"ordinal", "pid", "rows", "device", "processes", "process", "context", "stream"} | {
         "fields",
         "padded",
         "max_nvtx_names",
@@ -271,3 +277,16 @@ def test_a_figure_declared_is_everywhere() -> None:
     before = Digest.from_dict(document).memory
     assert before is not None
     assert {row.gbps.p5 for row in before.copies} == {None}
+
+
+def test_every_cause_is_declared_once_with_its_words() -> None:
+    """Its words and meaning stand nowhere else: a report that wrote them too would go stale."""
+    assert [cause for cause in CAUSES if cause in set(CallClass)] == [kind.value for kind in CallClass]
+    words = {text for cause in IDLE_CAUSES.values() for text in (cause.doing, cause.idle)}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.name != "idle_causes.py":
+            assert not words & set(strings_of(path)), path
+
+
+def test_a_cause_of_a_newer_version_is_said_to_be_one() -> None:
+    assert doing_words("frozen") == "of a newer version of the digest"

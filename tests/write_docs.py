@@ -1,4 +1,4 @@
-"""The tables of keys in docs/json.md and of figures in docs/metrics.md, written from what the fields declare.
+"""The tables of docs/json.md (keys) and docs/metrics.md (figures, idle causes), written from what is declared.
 
 ``python -m tests.write_docs`` writes them between their marks; a test fails where a page differs.
 """
@@ -14,6 +14,7 @@ from typing import Any, Final, get_args, get_origin
 from nsys_digest.model.catalogue import AS_LIST, Key, is_list, is_mapping, keys_of, without_none
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.figures import known_figures
+from nsys_digest.model.idle_causes import IDLE_CAUSES
 from nsys_digest.model.json_schema import definition_name
 from nsys_digest.model.section_types import Cause, Durations, LaunchCost
 from nsys_digest.model.step_types import Step
@@ -24,6 +25,7 @@ SHAPES: Final = (Durations, Cause, LaunchCost, Step)
 """Parts of the document that occur in several places, and that the page tells once."""
 MARKED: Final = re.compile(r"(<!-- keys: ([^>]*) -->\n)(.*?)(<!-- end of keys -->\n)", re.DOTALL)
 FIGURES: Final = re.compile(r"(<!-- figures -->\n)(.*?)(<!-- end of figures -->\n)", re.DOTALL)
+CAUSES: Final = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end of causes -->\n)", re.DOTALL)
 _HEAD: Final = "| key | type | unit | meaning |\n|---|---|---|---|\n"
 _WORDS: Final = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 _UNITS: Final = {"gbps": "1e9 bytes/s"}
@@ -100,7 +102,14 @@ def table(names: str) -> str:
 def written(text: str) -> str:
     """Return a page with its tables as they are declared."""
     text = MARKED.sub(lambda match: f"{match[1]}{table(match[2])}{match[4]}", text)
+    text = CAUSES.sub(lambda match: f"{match[1]}{cause_table()}{match[3]}", text)
     return FIGURES.sub(lambda match: f"{match[1]}{figure_table()}{match[3]}", text)
+
+
+def cause_table() -> str:
+    """Return the table of the causes of idle time."""
+    rows = (f"| `{name}` | {cause.meaning} |\n" for name, cause in IDLE_CAUSES.items())
+    return "| cause | the piece |\n|---|---|\n" + "".join(rows)
 
 
 def figure_table() -> str:

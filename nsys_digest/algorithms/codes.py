@@ -45,9 +45,18 @@ class Codes:
         return self.encode(np.array(other.values, np.int64))
 
     def encode_in_order(self, values: Int64s) -> None:
-        """Give the next ids to values that were not seen, in their own order."""
-        for value in values.tolist():
-            self.encode(np.array([value], np.int64))
+        """Give the next ids to values that were not seen, in their own order; all at once."""
+        values = values[np.sort(np.unique(values, return_index=True)[1])]
+        small = (values >= 0) & (values < _LOOKUP_LIMIT)
+        if small.any():
+            self._lookup = grown(self._lookup, int(values[small].max()) + 1, -1)
+        seen = np.isin(values, self._known)
+        seen[small] = self._lookup[values[small]] >= 0
+        values, small = values[~seen], small[~seen]
+        codes = np.arange(len(self.values), len(self.values) + values.size)
+        self.values.extend(values.tolist())
+        self._lookup[values[small]] = codes[small]
+        self._keep(values[~small], codes[~small])
 
     def _learn_small(self, new: Int64s) -> None:
         for value in new.tolist():
@@ -67,13 +76,17 @@ class Codes:
         found = self._find(values)
         if found is None:
             missing = np.setdiff1d(values, self._known)
-            codes = np.array([self._append(value) for value in missing.tolist()], np.int64)
-            order = np.argsort(np.concatenate((self._known, missing)), kind="stable")
-            self._known = np.concatenate((self._known, missing))[order]
-            self._known_code = np.concatenate((self._known_code, codes))[order]
+            self._keep(missing, np.array([self._append(value) for value in missing.tolist()], np.int64))
             found = self._find(values)
         assert found is not None
         return found
+
+    def _keep(self, values: Int64s, codes: Int64s) -> None:
+        """Put new large values, and their ids, in order with those that are known."""
+        known = np.concatenate((self._known, values))
+        order = np.argsort(known, kind="stable")
+        self._known = known[order]
+        self._known_code = np.concatenate((self._known_code, codes))[order]
 
     def _find(self, values: Int64s) -> Int64s | None:
         if not self._known.size:

@@ -16,7 +16,7 @@ from nsys_digest.compare.renames import Names, renamed_calls, renamed_kernels
 from nsys_digest.compare.tables import NO_NAMES, Sides, Table, Values, table
 from nsys_digest.model.catalogue import Json
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.figures import Column, columns, items
+from nsys_digest.model.figures import RowFigure, columns, items
 from nsys_digest.model.kernel_categories import OTHER, KernelCategories
 from nsys_digest.model.section_types import Durations
 
@@ -107,7 +107,7 @@ def tables(base: Digest, head: Digest, kernel_categories: Callable[[], KernelCat
     return {name: found[name] for name in TABLES}
 
 
-def _columns(listed: Listed) -> tuple[Column, ...]:
+def _columns(listed: Listed) -> tuple[RowFigure, ...]:
     return tuple(column for column in columns(listed.at) if not listed.only or column.name in listed.only)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from nsys_digest.compare.renames import Names
 from nsys_digest.model.catalogue import Json, figure, label, part, result
-from nsys_digest.model.figures import Column
+from nsys_digest.model.figures import RowFigure
 from nsys_digest.units import to_seconds
 
 Number: TypeAlias = int | float
@@ -27,7 +27,7 @@ class Pair:
 
     OWN_SCHEMA: ClassVar = {"type": "object", "properties": dict.fromkeys(KEYS, NUMBER), "required": list(KEYS)}
 
-    column: Column
+    column: RowFigure
     base: Number | None
     head: Number | None
 
@@ -111,7 +111,7 @@ class Table:
 
     MORE_KEYS: ClassVar = True
 
-    by: Column = part("the figure that rows are ordered by")
+    by: RowFigure = part("the figure that rows are ordered by")
     complete: bool = label("whether the digests list all names, so that one can be said to be on one side only")
     total: Pair | None = part("that figure over all names of each side; null where it does not add up")
     rows: tuple[Row, ...] = part("names of both sides, most moved first")
@@ -128,7 +128,7 @@ class Sides:
     ``by`` is the figure that rows are ordered by, ``count`` the one of how many instances it adds up, or None.
     """
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, RowFigure]
     base: Mapping[str, Values]
     head: Mapping[str, Values]
     by: str

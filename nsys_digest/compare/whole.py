@@ -10,7 +10,7 @@ from nsys_digest.compare.tables import KEYS as PAIR_KEYS
 from nsys_digest.compare.tables import NUMBER, Number, Pair
 from nsys_digest.model.catalogue import Json, figure, keys_of, result
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.figures import Column
+from nsys_digest.model.figures import RowFigure
 
 
 @result
@@ -35,8 +35,8 @@ class WholeFigures:
     dispatch_count: int = figure("count", "dispatch marks", label="dispatch marks")
 
 
-COLUMNS: Final[Mapping[str, Column]] = {
-    key.inside: Column(key.inside, key.key, key.declared, (key.key,)) for key in keys_of(WholeFigures)
+COLUMNS: Final[Mapping[str, RowFigure]] = {
+    key.inside: RowFigure(key.inside, key.key, key.declared, (key.key,)) for key in keys_of(WholeFigures)
 }
 """What is declared of each figure, by its name."""
 KEYS: Final = tuple(column.key for column in COLUMNS.values())

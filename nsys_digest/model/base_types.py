@@ -20,7 +20,11 @@ OTHER_NAMES: Final = "(other)"
 class Warn:
     """Something that limits what the numbers can say; ``code`` has an entry in the docs."""
 
-    code: str = label("one of the codes of the documentation", pattern="^[a-z]+(-[a-z]+)*$")
+    code: str = label(
+        "one of the codes of the documentation",
+        pattern="^[a-z]+(-[a-z]+)*$",
+        former_values=(("unattributed-kernels", "unattributed-work"),),
+    )
     message: str = label("one line for people; its wording may change")
 
 

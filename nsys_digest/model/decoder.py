@@ -143,8 +143,13 @@ def _value_reader(key: Key) -> Decoder:
 
 
 def _with_present_values(read: Decoder, present: dict[str, str]) -> Decoder:
-    """Read a list of texts of which some were called otherwise."""
-    return lambda values: tuple(present.get(value, value) for value in read(values))
+    """Read a text, or a list of texts, of which some were called otherwise."""
+
+    def reader(document: Any) -> Any:
+        value = read(document)
+        return present.get(value, value) if isinstance(value, str) else tuple(present.get(one, one) for one in value)
+
+    return reader
 
 
 def _within_reader(within: str, name: str, read: Decoder, default: Callable[[], Any] | None) -> Decoder:

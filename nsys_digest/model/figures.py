@@ -116,7 +116,7 @@ def present_path(pattern: Pattern) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RowFigure:
     """A figure of the items of a list: its name inside, its key in a document, and what is declared of it."""
 
     OWN_SCHEMA: ClassVar = {"type": "string"}
@@ -143,7 +143,7 @@ class Column:
 
 
 @cache
-def columns(at: str) -> tuple[Column, ...]:
+def columns(at: str) -> tuple[RowFigure, ...]:
     """Return the figures of what a path leads to, or of each item where it ends in ``*``; names within have their own.
 
     Raises:
@@ -178,10 +178,10 @@ def _child(node: Node, key: str) -> Node:
     raise KeyError(key)
 
 
-def _columns(node: Node, name: str, key: str, path: Path) -> Iterator[Column]:
+def _columns(node: Node, name: str, key: str, path: Path) -> Iterator[RowFigure]:
     if isinstance(node, Leaf):
         own = _ALONE.get(node.unit, "value") if not path else ""
-        yield Column(
+        yield RowFigure(
             name or f"{own}{'_ns' * (node.unit == 's')}",
             key or f"{own}{'_s' * (node.unit == 's')}",
             node.declared,

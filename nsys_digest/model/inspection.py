@@ -2,62 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nsys_digest.model.base_types import Gpu, Traced
-from nsys_digest.model.catalogue import Json
+from nsys_digest.model.catalogue import Json, document, figure, label, part, result
 from nsys_digest.model.codec import encode, json_text
-from nsys_digest.units import counted, size, to_seconds
+from nsys_digest.units import counted, size
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class TableFact:
     """A table with rows; ``rows`` is the range of row ids where ``exact`` is false, which nsys leaves without holes."""
 
-    name: str
-    rows: int
-    exact: bool
+    name: str = label("name of the table")
+    rows: int = figure("count", "its rows, or the range of its row ids", label="rows", counts="rows")
+    exact: bool = label("whether the rows were counted")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class ProcessFact:
     """A process that used CUDA, or any process where the export does not say which did."""
 
-    pid: int
-    name: str
+    pid: int = label("process id")
+    name: str = label("name of the program")
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class LogLine:
     """A warning or error of the collector's own log, and how often it is there."""
 
-    severity: str
-    message: str
-    count: int
+    severity: str = label("how bad it is, in the collector's word")
+    message: str = label("its text")
+    count: int = figure("count", "how often it is there", label="count", counts="messages")
 
 
-@dataclass(frozen=True, slots=True)
+@document
 class Inspection:
     """What an export holds. Times are on the trace's own clock; they are exact where ``times_exact`` says so."""
 
-    file: str
-    size_bytes: int
-    product: str | None
-    product_version: str | None
-    schema_version: str | None
-    session_ns: int | None
-    graph_trace_mode: str | None
-    gpus: tuple[Gpu, ...]
-    processes: tuple[ProcessFact, ...]
-    process_count: int
-    tables: tuple[TableFact, ...]
-    first_ns: int | None
-    last_ns: int | None
-    times_exact: bool
-    missing: tuple[str, ...]
-    diagnostics: tuple[LogLine, ...]
-    traced: Traced
-    recorded_at: str | None
+    file: str = label("name of the trace, without its folder")
+    size_bytes: int = figure("bytes", "size of the file", label="size")
+    product: str | None = label("the program that recorded it")
+    product_version: str | None = label("its version")
+    schema_version: str | None = label("version of the export's schema")
+    recorded_at: str | None = label("when the trace's clock began: ISO 8601 in UTC, to the second")
+    session_ns: int | None = figure("s", "length of the recording", label="session")
+    traced: Traced = part("what was traced, with or without events")
+    graph_trace_mode: str | None = label("how CUDA graphs were traced: `graph` or `node`")
+    gpus: tuple[Gpu, ...] = part("GPUs that the trace names")
+    processes: tuple[ProcessFact, ...] = part("processes that used CUDA; all, where the export does not say which did")
+    process_count: int = figure("count", "processes that the export names", label="processes", counts="processes")
+    tables: tuple[TableFact, ...] = part("tables with rows, by name")
+    first_ns: int | None = label("position of the first event on the trace's own clock", counts="ns")
+    last_ns: int | None = label("position of the last end of an event on the trace's own clock", counts="ns")
+    times_exact: bool = label("whether both positions and all rows are exact")
+    missing: tuple[str, ...] = label("what is missing, and why it matters")
+    diagnostics: tuple[LogLine, ...] = part("warnings and errors of the collector's own log")
 
     def __repr__(self) -> str:
         """Return the file and its size, and not all tables."""
@@ -65,28 +63,8 @@ class Inspection:
 
     def to_dict(self) -> Json:
         """Return the fields; lengths of time in seconds, positions in nanoseconds."""
-        return {
-            "file": self.file,
-            "size_bytes": self.size_bytes,
-            "product": self.product,
-            "product_version": self.product_version,
-            "schema_version": self.schema_version,
-            "recorded_at": self.recorded_at,
-            "session_s": to_seconds(self.session_ns),
-            "traced": encode(self.traced),
-            "graph_trace_mode": self.graph_trace_mode,
-            "gpus": [encode(gpu) for gpu in self.gpus],
-            "processes": [{"pid": process.pid, "name": process.name} for process in self.processes],
-            "process_count": self.process_count,
-            "tables": [{"name": table.name, "rows": table.rows, "exact": table.exact} for table in self.tables],
-            "first_ns": self.first_ns,
-            "last_ns": self.last_ns,
-            "times_exact": self.times_exact,
-            "missing": list(self.missing),
-            "diagnostics": [
-                {"severity": line.severity, "message": line.message, "count": line.count} for line in self.diagnostics
-            ],
-        }
+        written: Json = encode(self)
+        return written
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the fields as JSON text."""

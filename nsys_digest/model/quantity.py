@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from nsys_digest.units import duration, percent, points, size, to_ns
+from nsys_digest.units import MISSING, duration, percent, points, size, to_ns
 
 _AMOUNT: Final = re.compile(r"\+?(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([^\s\d.]*)")
 _SCALES: Final = {
@@ -97,18 +97,28 @@ def _split(value: object) -> tuple[float, str]:
 
 
 def shown(value: float | None, unit: str) -> str:
-    """Write a value for people."""
+    """Write a value of a document for people: a time is in seconds."""
+    return shown_inside(to_ns(value) if unit == "s" else value, unit)
+
+
+def shown_inside(value: float | None, unit: str, *, places: int | None = None) -> str:
+    """Write a value of a result for people: a time is in nanoseconds.
+
+    A count has ``places`` behind the point; without them two, or none where it is whole.
+    """
     if value is None:
-        return "-"
+        return MISSING
     if unit == "s":
-        return duration(to_ns(value))
+        return duration(round(value))
     if unit == "ratio":
         return percent(value)
     if unit == "gbps":
         return f"{value:,.0f} GB/s" if abs(value) >= 100 else f"{Decimal(f'{value:.3g}'):f} GB/s"
     if unit == "bytes":
         return ("-" if value < 0 else "") + size(round(abs(value)))
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
+    if places is None:
+        places = 0 if value == round(value) else 2
+    return f"{value:,.{places}f}"
 
 
 def shown_limit(value: float, unit: str) -> str:

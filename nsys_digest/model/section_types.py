@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nsys_digest.model.catalogue import computed, figure, label, part, result
-from nsys_digest.model.cuda_calls import CallClass
+from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.units import to_seconds
 
 SECTIONS: Final = (
@@ -21,8 +21,6 @@ SECTIONS: Final = (
     "kernel_durations",
 )
 """The sections that can be left out; ``steps`` is there when a step is named."""
-CAUSES: Final = ("queued", *(kind.value for kind in CallClass), "host", "unattributed")
-"""Why a GPU is idle, in the order of the document."""
 
 
 @result
@@ -134,7 +132,7 @@ class LaunchCost:
         "from the end of the call to the start of its work; 0 where the work began before the call returned"
     )
     latency: Durations = part(
-        "from the start of the call to the start of its work, of all; negative where clocks disagree"
+        "from the start of the call to the start of its work, of all; 0 where the work starts first"
     )
     started_before_return_count: int = figure(
         "count", "calls whose work began before they returned", label="began before return", counts="calls"
@@ -227,7 +225,7 @@ class Communication:
 
     device: int = label("CUDA ordinal")
     union_ns: int = figure(
-        "s", "length of the union of the communication kernels", bad="up", label="in all", former=("total_s",)
+        "s", "length of the union of the communication kernels", bad="up", label="union", former=("total_s",)
     )
     hidden_ns: int = figure(
         "s", "the part in which another kernel ran on the same device", label="hidden", former=("overlapped_s",)

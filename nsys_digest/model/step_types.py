@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nsys_digest.model.catalogue import document, figure, label, part, result
-from nsys_digest.model.section_types import CAUSES, Durations
+from nsys_digest.model.idle_causes import CAUSES
+from nsys_digest.model.section_types import Durations
 
 
 @result
@@ -33,7 +34,7 @@ class DispatchStep:
     )
     wall: Durations = part("from each mark to the next of its thread; the last mark of a thread has none")
     gpu_overlap_ns: int | None = figure(
-        "s", "busy time of any GPU within these stretches", label="GPU busy", former=("gpu_busy_s",)
+        "s", "for each stretch the busy time of any GPU within it, added up", label="GPU busy", former=("gpu_busy_s",)
     )
     launched_busy_ns: int | None = figure(
         "s",
@@ -138,8 +139,8 @@ class Steps:
     exposed_communication: Durations | None = part("exposed communication in them")
     idle_causes_ns: Mapping[str, int] | None = figure(
         "s",
-        "their idle time by cause, over the own devices of each process; null in documents that were written before "
-        "there was one",
+        "their idle time by cause, over the own devices of each process; null where no process with steps ran work on "
+        "a GPU, and in documents that were written before there was one",
         bad="up",
         label="idle",
         key="idle_causes",

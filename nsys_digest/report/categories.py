@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from nsys_digest.model.category_use import CategoryUse, KernelUse
-from nsys_digest.report.blocks import NAME, Block, Column, Report, filled, more, named, numbers
-from nsys_digest.units import counted, duration, percent
+from nsys_digest.report.blocks import Block, Column, Report, filled, more
+from nsys_digest.report.figure_columns import NAME_OF_ROW, of, ratio, share, table, told
+from nsys_digest.units import counted
+
+_TOTAL: Final = of(KernelUse, "total_ns")
+_BY_PATTERN: Final = (
+    _TOTAL,
+    told(Column("category", "label"), lambda row: _category(row[0])),
+    of(KernelUse, "source"),
+    NAME_OF_ROW,
+)
 
 
 def categories_report(found: CategoryUse, top: int) -> Report:
@@ -16,7 +27,7 @@ def categories_report(found: CategoryUse, top: int) -> Report:
     facts = [("kernels", f"{count:,}, of {counted(len(found.kernels), 'name')}")]
     if found.kernels:
         unknown_ns = sum(kernel.total_ns for kernel in unknown)
-        time = f"{duration(unknown_ns)} ({percent(unknown_ns, whole)}) of kernel time"
+        time = f"{_TOTAL.form(unknown_ns)} ({ratio(unknown_ns, whole)}) of kernel time"
         facts.append(
             (
                 "no pattern",
@@ -24,22 +35,16 @@ def categories_report(found: CategoryUse, top: int) -> Report:
             )
         )
     blocks = (
-        Block(
+        table(
             "Kernels that no pattern took, most time first",
-            (*numbers("total", "share", "count"), NAME),
-            tuple(
-                (duration(kernel.total_ns), percent(kernel.total_ns, whole), f"{kernel.count:,}", named(kernel.name))
-                for kernel in unknown[:top]
-            ),
+            (_TOTAL, share(_TOTAL, whole), of(KernelUse, "count"), NAME_OF_ROW),
+            ((kernel, kernel.name) for kernel in unknown[:top]),
             more(len(unknown) - top),
         ),
-        Block(
+        table(
             "Kernels by pattern, most time first",
-            (*numbers("total"), Column("category", "label"), Column("source", "label"), NAME),
-            tuple(
-                (duration(kernel.total_ns), _category(kernel), kernel.source or "", named(kernel.name))
-                for kernel in known[:top]
-            ),
+            _BY_PATTERN,
+            ((kernel, kernel.name) for kernel in known[:top]),
             more(len(known) - top),
         ),
         Block(

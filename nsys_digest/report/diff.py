@@ -11,11 +11,11 @@ from nsys_digest.compare.tables import Number, Pair, Row, Table
 from nsys_digest.compare.threshold import Threshold
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.catalogue import keys_of
-from nsys_digest.model.figures import Column as FigureColumn
+from nsys_digest.model.figures import RowFigure
 from nsys_digest.model.quantity import shown, shown_change
 from nsys_digest.report.blocks import NAME, Block, Column, Report, numbers
 from nsys_digest.report.diff_words import lead, share, signed, term_words
-from nsys_digest.units import MISSING, duration
+from nsys_digest.units import MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ _LAYOUTS = {
         "Dispatch step durations, p95", ("wall.p99_ns", "wall.max_ns"), has_twins=True, again=True
     ),
 }
-_TERM = next(FigureColumn(key.inside, key.key, key.declared, ()) for key in keys_of(Term) if key.attribute == "base_ns")
+_TERM = next(RowFigure(key.inside, key.key, key.declared, ()) for key in keys_of(Term) if key.attribute == "base_ns")
 _CHANGE = numbers("change", "%", "BASE", "HEAD")
 _NOTES = (
     "Change is HEAD minus BASE. CPU, API and NVTX times overlap GPU work and each other; only the terms of the span "
@@ -158,7 +158,7 @@ def _breakdown(title: str, breakdown: SpanBreakdown, top: int, threshold: Thresh
 
 
 def _term(term: Term, words: str) -> tuple[str, ...]:
-    return (signed(term.change_ns), share(_pair(term).ratio), duration(term.base_ns), duration(term.head_ns), words)
+    return (*_change(_pair(term)), words)
 
 
 def _pair(term: Term) -> Pair:

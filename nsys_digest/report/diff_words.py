@@ -6,18 +6,9 @@ from collections.abc import Iterator
 
 from nsys_digest.compare.diff import ComparedSide, Diff
 from nsys_digest.compare.span_breakdown import SpanBreakdown, Term
+from nsys_digest.model.idle_causes import idle_words
 from nsys_digest.units import duration
 
-CAUSE_WORDS = {
-    "queued": "idle though launched",
-    "launch_call": "idle in launch calls",
-    "sync": "idle in synchronise",
-    "memory_call": "idle in allocation",
-    "module_call": "idle loading code",
-    "other_call": "idle in other CUDA calls",
-    "host": "idle in host code",
-    "unattributed": "idle without a known cause",
-}
 _NAMED_TERMS = 4
 _NAMED_CALLS = 2
 _ENOUGH = 0.9
@@ -32,7 +23,7 @@ def term_words(term: Term) -> str:
     if term.name.startswith(_KERNELS):
         return f"{term.name.removeprefix(_KERNELS)} kernels"
     cause = term.name.removeprefix(_IDLE)
-    return CAUSE_WORDS.get(cause, term.name)
+    return idle_words(cause) or term.name
 
 
 def signed(ns: int) -> str:

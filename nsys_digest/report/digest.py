@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from nsys_digest.model.base_types import OPERATION_KINDS, CountTotal, Device
+from nsys_digest.model.base_types import OPERATION_KINDS, CountTotal, Device, DeviceProcess, NvtxRange
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.inspection import Inspection
-from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, more, named, numbers
-from nsys_digest.report.sections import account_blocks
-from nsys_digest.units import MISSING, counted, duration, instant, percent, size
+from nsys_digest.model.inspection import Inspection, TableFact
+from nsys_digest.model.quantity import shown_inside
+from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, more, named
+from nsys_digest.report.figure_columns import NAME_OF_ROW, made, mean, of, share, table, told
+from nsys_digest.report.sections import section_blocks
+from nsys_digest.units import MISSING, counted
+
+_SPAN: Final = of(Digest, "gpu_activity_span_ns")
+_BUSY: Final = of(Digest, "gpu_busy_union_ns", "busy")
+_IDLE: Final = of(Digest, "gpu_idle_within_span_ns", "idle")
+_KERNEL_COUNT: Final = of(Digest, "kernel_count")
+_DEVICE_SPAN: Final = of(Device, "span_ns")
+_DEVICE_BUSY: Final = of(Device, "busy_ns")
+_SHARE_BUSY: Final = share(_DEVICE_BUSY, _DEVICE_SPAN)
 
 
 def digest_report(digest: Digest, top: int) -> Report:
@@ -23,7 +34,7 @@ def digest_report(digest: Digest, top: int) -> Report:
                 _devices(digest),
                 _by_process(digest),
                 _kinds(digest),
-                *account_blocks(digest, top),
+                *section_blocks(digest, top),
                 _kernels(digest, top),
                 _api(digest, top),
                 _nvtx(digest, top),
@@ -47,26 +58,25 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     if digest.gpu_activity_span_ns is None:
         yield "GPU", "no GPU activity: busy and idle are unknown"
     elif sum(sum(device.count.values()) for device in digest.devices) == 1:
-        span = digest.gpu_activity_span_ns
-        yield "GPU span", f"{duration(span)}, that of the only GPU operation: busy and idle say nothing"
+        yield _SPAN.title, f"{_SPAN.cell((digest,))}, that of the only GPU operation: busy and idle say nothing"
     else:
         yield from _busy(digest)
-    yield "kernels", _kernel_count(digest)
+    yield _KERNEL_COUNT.title, _kernel_count(digest)
     if digest.api_backtrace_rows:
         yield "API backtrace rows", f"{digest.api_backtrace_rows:,}, left out of the API table"
 
 
 def _busy(digest: Digest) -> Iterable[tuple[str, str]]:
-    span, busy, idle = digest.gpu_activity_span_ns, digest.gpu_busy_union_ns, digest.gpu_idle_within_span_ns
-    yield "GPU span", f"{duration(span)}, first start to last end over all devices"
-    yield "busy", f"{duration(busy)} ({percent(busy, span)}), any GPU at work"
-    yield "idle", f"{duration(idle)} ({percent(idle, span)}), no GPU at work"
+    row = (digest,)
+    yield _SPAN.title, f"{_SPAN.cell(row)}, first start to last end over all devices"
+    for part, words in ((_BUSY, "any GPU at work"), (_IDLE, "no GPU at work")):
+        yield part.title, f"{part.cell(row)} ({share(part, _SPAN).cell(row)}), {words}"
 
 
 def _kernel_count(digest: Digest) -> str:
     graphs = sum(device.count["graph"] for device in digest.devices)
     inside = digest.graph_node_kernel_count
-    told = f"{digest.kernel_count:,}"
+    told = _KERNEL_COUNT.cell((digest,))
     if inside:
         told += f", of these {inside:,} in CUDA graphs"
     elif digest.kernel_count:
@@ -79,106 +89,115 @@ def _bar(device: Device) -> Bar:
     if not device.did_work:
         return Bar(label, None, "no activity")
     if sum(device.count.values()) == 1:
-        return Bar(label, None, f"one operation, of {duration(device.span_ns)}")
-    return Bar(label, device.busy_ratio, f"{percent(device.busy_ns, device.span_ns)} busy")
+        return Bar(label, None, f"one operation, of {_DEVICE_SPAN.cell((device,))}")
+    return Bar(label, device.busy_ratio, f"{_SHARE_BUSY.cell((device,))} busy")
+
+
+_DEVICES: Final = (
+    of(Device, "device"),
+    _DEVICE_SPAN,
+    _DEVICE_BUSY,
+    of(Device, "idle_ns"),
+    of(Device, "concurrency_mean"),
+    made("operations", "count", lambda row: sum(row[0].count.values())),
+    made("streams", "count", lambda row: len(row[0].streams)),
+    made("processes", "count", lambda row: len(row[0].processes)),
+)
+_PROCESS_SPAN: Final = of(DeviceProcess, "span_ns")
+_PROCESS_BUSY: Final = of(DeviceProcess, "busy_ns")
+_PROCESSES: Final = (
+    of(Device, "device"),
+    told(Column("process"), lambda row: "unknown" if row[1].process is None else str(row[1].process)),
+    _PROCESS_SPAN,
+    _PROCESS_BUSY,
+    of(DeviceProcess, "idle_ns"),
+    share(_PROCESS_BUSY, _PROCESS_SPAN, "share busy"),
+)
 
 
 def _devices(digest: Digest) -> Block:
-    columns = ("device", "span", "busy", "idle", "at once", "operations", "streams", "processes")
-    rows = []
-    for device in digest.devices:
-        times = map(duration, (device.span_ns, device.busy_ns, device.idle_ns))
-        at_once = MISSING if device.concurrency_mean is None else f"{device.concurrency_mean:.2f}"
-        counts = (sum(device.count.values()), len(device.streams), len(device.processes))
-        rows.append((str(device.device), *times, at_once, *(f"{count:,}" for count in counts)))
-    return Block("Devices", tuple(map(Column, columns)), tuple(rows))
+    return table("Devices", _DEVICES, ((device,) for device in digest.devices))
 
 
 def _by_process(digest: Digest) -> Block:
-    rows = [
-        (
-            str(device.device),
-            "unknown" if own.process is None else str(own.process),
-            *map(duration, (own.span_ns, own.busy_ns, own.idle_ns)),
-            percent(own.busy_ns, own.span_ns),
-        )
-        for device in digest.devices
-        for own in device.by_process
-    ]
-    columns = numbers("device", "process", "span", "busy", "idle", "share busy")
-    return Block("Each process of a shared device, as if it had the device alone", columns, tuple(rows))
+    rows = ((device, own) for device in digest.devices for own in device.by_process)
+    return table("Each process of a shared device, as if it had the device alone", _PROCESSES, rows)
 
 
 def _kinds(digest: Digest) -> Block:
-    rows = [
+    union = of(Device, "union_ns")
+    rows = tuple(
         (
             str(device.device),
-            *(duration(device.union_ns[kind]) if device.count[kind] else MISSING for kind in OPERATION_KINDS),
+            *(union.form(device.union_ns[kind] if device.count[kind] else None) for kind in OPERATION_KINDS),
         )
         for device in digest.devices
         if device.did_work
-    ]
-    return Block(
-        "Busy time by kind of operation; kinds overlap", tuple(map(Column, ("device", *OPERATION_KINDS))), tuple(rows)
     )
+    return Block(
+        "Busy time by kind of operation; kinds overlap", tuple(map(Column, ("device", *OPERATION_KINDS))), rows
+    )
+
+
+_TOTAL: Final = of(CountTotal, "total_ns")
+_COUNT: Final = of(CountTotal, "count")
+_CALLS: Final = (_TOTAL, of(CountTotal, "count", "calls"), mean(_TOTAL, _COUNT), NAME_OF_ROW)
 
 
 def _kernels(digest: Digest, top: int) -> Block:
     whole = sum(device.sum_ns["kernel"] for device in digest.devices)
-    columns = (Column("total"), Column("share"), Column("count"), Column("mean"), NAME)
-    rows = tuple(
-        (duration(total.total_ns), percent(total.total_ns, whole), f"{total.count:,}", _mean(total), named(name))
-        for name, total in digest.top_kernels[:top]
-    )
-    shown = sum(total.count for _, total in digest.top_kernels[:top])
-    rest = digest.kernel_count - shown
-    return Block(
-        "Kernels, most GPU time first", columns, rows, f"{counted(rest, 'kernel')} of other names" if rest else ""
-    )
+    columns = (_TOTAL, share(_TOTAL, whole), _COUNT, mean(_TOTAL, _COUNT), NAME_OF_ROW)
+    rest = digest.kernel_count - sum(total.count for _, total in digest.top_kernels[:top])
+    note = f"{counted(rest, 'kernel')} of other names" if rest else ""
+    return table("Kernels, most GPU time first", columns, digest.top_kernels[:top], note)
 
 
 def _api(digest: Digest, top: int) -> Block:
-    columns = (Column("total"), Column("calls"), Column("mean"), NAME)
-    rows = tuple(
-        (duration(call.total_ns), f"{call.count:,}", _mean(call), named(name))
-        for name, call in list(digest.api.items())[:top]
-    )
-    return Block("CUDA API calls, most time first", columns, rows, more(len(digest.api) - len(rows)))
+    rows = list(digest.api.items())[:top]
+    return table("CUDA API calls, most time first", _CALLS, rows, more(len(digest.api) - len(rows)))
+
+
+_NVTX_UNION: Final = of(NvtxRange, "union_ns")
+_NVTX_BUSY: Final = of(NvtxRange, "gpu_overlap_ns")
+_NVTX_LENGTHS: Final = (of(NvtxRange, "p50_ns"), of(NvtxRange, "max_ns"), of(NvtxRange, "self_ns"))
+_NVTX_LAUNCHED: Final = (
+    of(NvtxRange, "launched_busy_ns"),
+    of(NvtxRange, "launched_kernel_count", "kernels"),
+)
 
 
 def _nvtx(digest: Digest, top: int) -> Block:
+    rows = sorted(digest.nvtx.items(), key=lambda item: -item[1].union_ns)[:top]
     detailed = any(ranges.detail is not None for ranges in digest.nvtx.values())
-    columns = numbers("union", "GPU busy", "share", "count")
-    columns += numbers("p50", "max", "self", "launched", "kernels") if detailed else numbers("sum")
-    rows = []
     gpu = digest.gpu_activity_span_ns is not None
-    for name, ranges in sorted(digest.nvtx.items(), key=lambda item: -item[1].union_ns)[:top]:
-        busy = ranges.gpu_overlap_ns if gpu else None
-        own: tuple[str, ...] = (duration(ranges.sum_ns),)
-        if ranges.detail is not None:
-            detail = ranges.detail
-            times = (detail.p50_ns, detail.max_ns, detail.self_ns, detail.launched_busy_ns)
-            own = (*map(duration, times), f"{detail.launched_kernel_count:,}" if gpu else MISSING)
-        share = percent(busy, ranges.union_ns)
-        rows.append((duration(ranges.union_ns), duration(busy), share, f"{ranges.count:,}", *own, named(name)))
-    title = "NVTX ranges, longest union first"
-    return Block(title, (*columns, NAME), tuple(rows), more(len(digest.nvtx) - len(rows)))
+    columns = (
+        _NVTX_UNION,
+        *((_NVTX_BUSY, share(_NVTX_BUSY, _NVTX_UNION)) if gpu else ()),
+        of(NvtxRange, "count"),
+        *(_NVTX_LENGTHS if detailed else (of(NvtxRange, "sum_ns"),)),
+        *(_NVTX_LAUNCHED if detailed and gpu else ()),
+        NAME_OF_ROW,
+    )
+    return table("NVTX ranges, longest union first", columns, rows, more(len(digest.nvtx) - len(rows)))
+
+
+_MARKS: Final = (of(Digest, "dispatch"), NAME_OF_ROW)
 
 
 def _dispatch(digest: Digest, top: int) -> Block:
-    rows = tuple(
-        (f"{count:,}", named(name)) for name, count in sorted(digest.dispatch.items(), key=lambda item: -item[1])[:top]
-    )
+    names = sorted(digest.dispatch, key=lambda name: -digest.dispatch[name])[:top]
     timeline = digest.dispatch_timeline
-    note = more(len(digest.dispatch) - len(rows))
+    note = more(len(digest.dispatch) - len(names))
     if timeline:
-        between = duration(timeline[-1].start_ns - timeline[0].start_ns)
+        between = shown_inside(timeline[-1].start_ns - timeline[0].start_ns, "s")
         note = "; ".join(part for part in (note, f"{counted(len(timeline), 'mark')} over {between}") if part)
-    return Block("Dispatch marks, most first", (Column("count"), NAME), rows, note)
+    return table("Dispatch marks, most first", _MARKS, ((digest, name) for name in names), note)
 
 
-def _mean(total: CountTotal) -> str:
-    return duration(total.total_ns // total.count) if total.count else MISSING
+_SIZE, _SESSION = of(Inspection, "size_bytes"), of(Inspection, "session_ns")
+_FIRST, _LAST = of(Inspection, "first_ns"), of(Inspection, "last_ns")
+_ROWS: Final = of(TableFact, "rows")
+_TABLES: Final = (told(_ROWS.head, lambda row: _ROWS.cell(row) + ("" if row[0].exact else " ~")), NAME_OF_ROW)
 
 
 def _traced(found: Inspection) -> str:
@@ -190,20 +209,17 @@ def inspection_report(found: Inspection) -> Report:
     """Arrange what is in an export."""
     about = "" if found.times_exact else "about "
     facts = [
-        ("size", size(found.size_bytes)),
+        (_SIZE.title, _SIZE.cell((found,))),
         ("product", " ".join(part for part in (found.product, found.product_version) if part) or "unknown"),
         ("export schema", found.schema_version or "unknown"),
         ("recorded", found.recorded_at or "unknown"),
         ("traced", _traced(found)),
         ("CUDA graph trace mode", found.graph_trace_mode or "unknown"),
-        ("session", "unknown" if found.session_ns is None else duration(found.session_ns)),
+        (_SESSION.title, "unknown" if found.session_ns is None else _SESSION.cell((found,))),
     ]
     if found.first_ns is not None and found.last_ns is not None:
-        facts.append(
-            ("events", f"{about}{instant(found.first_ns)} to {instant(found.last_ns)} on the trace's own clock")
-        )
-    shown = [table for table in found.tables if not table.name.startswith("ENUM_")]
-    tables = tuple((f"{table.rows:,}" + ("" if table.exact else " ~"), table.name) for table in shown)
+        facts.append(("events", f"{about}{_FIRST.cell((found,))} to {_LAST.cell((found,))} on the trace's own clock"))
+    shown = [fact for fact in found.tables if not fact.name.startswith("ENUM_")]
     gpus = tuple(
         (MISSING if gpu.ordinal is None else str(gpu.ordinal), gpu.name or "unknown", gpu.uuid or MISSING)
         for gpu in found.gpus
@@ -214,11 +230,12 @@ def inspection_report(found: Inspection) -> Report:
         f"{enums} ENUM tables" if enums else "",
         "" if found.times_exact else "~ by the range of row ids; exact unless rows were deleted",
     )
+    tables = table("Tables with rows", _TABLES, ((fact, fact.name) for fact in shown), "; ".join(filter(None, notes)))
     others = found.process_count - len(processes)
     blocks = (
         Block("GPUs", (Column("ordinal"), NAME, Column("uuid", "name")), gpus),
         Block("Processes", (Column("pid"), NAME), processes, f"{others:,} others on the machine" if others > 0 else ""),
-        Block("Tables with rows", (Column("rows"), NAME), tables, "; ".join(filter(None, notes))),
+        tables,
         Block(
             "Missing, and why it matters",
             (Column("what is missing", "text"),),

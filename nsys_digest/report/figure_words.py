@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from nsys_digest.report.diff_words import CAUSE_WORDS
+from nsys_digest.model.idle_causes import idle_words
 
 _TOTALS: Final = {
     "gpu_activity_span_s": "GPU span",
@@ -24,7 +24,7 @@ _NAMED: Final = (
 def figure_words(figure: str) -> str:
     """Return what a figure is, nothing for one without words; the path is that of an outcome."""
     if idle := _IDLE.fullmatch(figure):
-        return f"GPU {idle[1]} {CAUSE_WORDS.get(idle[2], idle[2])}"
+        return f"GPU {idle[1]} {idle_words(idle[2]) or idle[2]}"
     for pattern, words in _NAMED:
         if found := pattern.fullmatch(figure):
             return words.format(found[1])

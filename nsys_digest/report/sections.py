@@ -3,209 +3,194 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.section_types import Durations, Idle, LaunchCost
-from nsys_digest.model.step_types import DispatchStep, Steps
-from nsys_digest.report.blocks import ARROW, NAME, SLASH, Block, Column, more, named, numbers
-from nsys_digest.units import MISSING, counted, duration, instant, percent, size
+from nsys_digest.model.idle_causes import doing_words
+from nsys_digest.model.quantity import shown_inside
+from nsys_digest.model.section_types import (
+    Category,
+    Cause,
+    Communication,
+    Copies,
+    DeviceIdle,
+    Gap,
+    Idle,
+    KindTotal,
+    LaunchCost,
+    Memory,
+    Sets,
+)
+from nsys_digest.model.step_types import DispatchStep, ProcessSteps, Step, Steps
+from nsys_digest.report.blocks import ARROW, SLASH, Block, Column, more, named
+from nsys_digest.report.figure_columns import NAME_OF_ROW, Row, TableColumn, cells, line, of, share, table, told
+from nsys_digest.units import MISSING, counted
 
-_UNKNOWN_CAUSE = "of a newer version of the digest"
-_MOST_PROCESSES = 64
-_WORDS: Mapping[str, str] = {
-    "queued": "launched, waiting to start",
-    "launch_call": "in a launch call",
-    "sync": "in a synchronise or blocking copy",
-    "memory_call": "allocating, freeing, mapping",
-    "module_call": "loading or looking up code",
-    "other_call": "in another CUDA call",
-    "host": "host code, in no CUDA call",
-    "unattributed": "the trace does not say",
-}
-"""The causes in words; a stored digest of a newer version may name others."""
+_MOST_PROCESSES: Final = 64
 
 
-def account_blocks(digest: Digest, top: int) -> Iterator[Block]:
+def section_blocks(digest: Digest, top: int) -> Iterator[Block]:
     """Yield the blocks of the sections that the digest has."""
     if digest.idle is not None:
-        yield from _idle(digest, top)
+        yield from _idle(digest.idle, top)
     if digest.steps is not None:
         yield from _steps(digest.steps)
     if digest.launch is not None:
         yield _launch(digest, top)
     if digest.categories is not None:
-        yield _categories(digest)
+        yield _categories(digest.categories)
     if digest.communication is not None:
-        yield _communication(digest)
+        yield _communication(digest.communication)
     if digest.memory is not None:
-        yield _memory(digest)
+        yield _memory(digest.memory)
     if digest.dispatch_steps is not None:
-        yield _dispatch(digest, top)
+        yield _dispatch(digest.dispatch_steps, top)
 
 
-def _idle(digest: Digest, top: int) -> Iterator[Block]:
-    assert digest.idle is not None
-    columns = (*numbers("device", "idle", "share", "gaps", "longest"), Column("cause", "text"))
-    yield Block(
-        "Why the GPU was idle: what the thread that ended each gap was doing",
-        columns,
-        tuple(
-            (
-                str(device.device),
-                duration(cause.sum_ns),
-                percent(cause.sum_ns, device.idle_ns),
-                f"{cause.gaps:,}",
-                duration(cause.longest_ns),
-                f"{name}: {_WORDS.get(name, _UNKNOWN_CAUSE)}",
-            )
-            for device in digest.idle.devices
-            for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].sum_ns)
-            if cause.sum_ns
-        ),
-    )
-    yield _host(digest.idle, top)
-    yield _gaps(digest.idle, top)
+_DEVICE_IDLE: Final = of(DeviceIdle, "idle_ns")
+_CAUSE: Final = of(Cause, "sum_ns")
+_CAUSES: Final = (
+    of(DeviceIdle, "device"),
+    _CAUSE,
+    share(_CAUSE, _DEVICE_IDLE),
+    of(Cause, "gaps"),
+    of(Cause, "longest_ns"),
+    told(Column("cause", "text"), lambda row: f"{row[2]}: {doing_words(row[2])}"),
+)
+_HOST: Final = of(DeviceIdle, "host_by_nvtx_ns")
+_HOST_RANGES: Final = (of(DeviceIdle, "device"), _HOST, share(_HOST, _DEVICE_IDLE, "share of idle"), NAME_OF_ROW)
+_GAPS: Final = (
+    of(Gap, "device"),
+    of(Gap, "start_ns", "start"),
+    of(Gap, "length_ns"),
+    told(Column("mostly", "label"), lambda row: max(row[0].causes_ns, key=row[0].causes_ns.__getitem__)),
+    told(Column("before → after", "name", ARROW), lambda row: f"{named(row[0].before)}{ARROW}{named(row[0].after)}"),
+    told(Column("NVTX", "name", SLASH), lambda row: SLASH.join(map(named, row[0].nvtx)) or MISSING),
+)
 
 
-def _host(idle: Idle, top: int) -> Block:
-    rows = [
-        (str(device.device), duration(ns), percent(ns, device.idle_ns), named(name))
+def _idle(idle: Idle, top: int) -> Iterator[Block]:
+    causes = [
+        (device, cause, name)
         for device in idle.devices
-        for name, ns in list(device.host_by_nvtx_ns.items())[:top]
+        for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].sum_ns)
+        if cause.sum_ns
     ]
-    rest = sum(len(device.host_by_nvtx_ns) for device in idle.devices) - len(rows)
-    columns = (*numbers("device", "idle", "share of idle"), NAME)
-    return Block("Idle in host code, by innermost NVTX range, most first", columns, tuple(rows), more(rest))
+    yield table("Why the GPU was idle: what the thread that ended each gap was doing", _CAUSES, causes)
+    ranges = [(device, name) for device in idle.devices for name in list(device.host_by_nvtx_ns)[:top]]
+    rest = sum(len(device.host_by_nvtx_ns) for device in idle.devices) - len(ranges)
+    yield table("Idle in host code, by innermost NVTX range, most first", _HOST_RANGES, ranges, more(rest))
+    gaps = [(gap,) for gap in idle.longest[:top]]
+    notes = (more(len(idle.longest) - len(gaps)), "starts are on the trace's own clock")
+    yield table("Longest gaps", _GAPS, gaps, "; ".join(filter(None, notes)))
 
 
-def _gaps(idle: Idle, top: int) -> Block:
-    columns = (
-        *numbers("device", "start", "length"),
-        Column("mostly", "label"),
-        Column("before → after", "name", ARROW),
-        Column("NVTX", "name", SLASH),
-    )
-    rows = tuple(
-        (
-            str(gap.device),
-            instant(gap.start_ns),
-            duration(gap.length_ns),
-            max(gap.causes_ns, key=lambda cause: gap.causes_ns[cause]),
-            f"{named(gap.before)}{ARROW}{named(gap.after)}",
-            SLASH.join(map(named, gap.nvtx)) or MISSING,
-        )
-        for gap in idle.longest[:top]
-    )
-    notes = (more(len(idle.longest) - len(rows)), "starts are on the trace's own clock")
-    return Block("Longest gaps", columns, rows, "; ".join(filter(None, notes)))
+_LAUNCHES: Final = (
+    of(LaunchCost, "api.count", "launches"),
+    of(LaunchCost, "api.p50_ns", "call p50"),
+    of(LaunchCost, "api.p99_ns"),
+    of(LaunchCost, "queue_delay.p50_ns", "queue p50"),
+    of(LaunchCost, "queue_delay.p99_ns"),
+    of(LaunchCost, "latency.p50_ns", "latency p50"),
+    of(LaunchCost, "latency.p99_ns"),
+    NAME_OF_ROW,
+)
 
 
 def _launch(digest: Digest, top: int) -> Block:
     assert digest.launch is not None
-    costs: list[tuple[str, LaunchCost]] = list(digest.launch.by_api.items())
-    columns = ("launches", "call p50", "p99", "queue p50", "p99", "latency p50", "p99")
-    rows = tuple(
-        (
-            f"{cost.api.count:,}",
-            *(duration(ns) for of in (cost.api, cost.queue_delay, cost.latency) for ns in (of.p50_ns, of.p99_ns)),
-            named(name),
-        )
-        for name, cost in costs[:top]
-    )
+    costs = [(cost, name) for name, cost in digest.launch.by_api.items()]
     unmatched = digest.launch.unmatched_kernel_count
     early = digest.launch.kernels.started_before_return_count + digest.launch.graphs.started_before_return_count
     notes = (
-        more(len(costs) - len(rows)),
+        more(len(costs) - top),
         "call is the time in the call; queue from its return, latency from its start, to the start of the work",
         f"{early:,} began before their call returned: a queue of 0" if early else "",
         f"{counted(unmatched, 'kernel')} without a launch call in the trace" if unmatched else "",
     )
-    return Block(
-        "Launches, most first",
-        (*numbers(*columns), NAME),
-        rows,
-        "; ".join(filter(None, notes)),
-    )
+    return table("Launches, most first", _LAUNCHES, costs[:top], "; ".join(filter(None, notes)))
 
 
-def _categories(digest: Digest) -> Block:
-    assert digest.categories is not None
-    whole = sum(category.sum_ns for category in digest.categories.values())
-    rows = tuple(
-        (
-            duration(category.sum_ns),
-            percent(category.sum_ns, whole),
-            duration(category.union_ns),
-            f"{category.count:,}",
-            name,
-        )
-        for name, category in digest.categories.items()
-    )
-    return Block("Kernel time by category", (*numbers("sum", "share", "union", "count"), NAME), rows)
+def _categories(categories: Mapping[str, Category]) -> Block:
+    time = of(Category, "sum_ns")
+    whole = sum(category.sum_ns for category in categories.values())
+    columns = (time, share(time, whole), of(Category, "union_ns"), of(Category, "count"), NAME_OF_ROW)
+    return table("Kernel time by category", columns, ((category, name) for name, category in categories.items()))
 
 
-def _communication(digest: Digest) -> Block:
-    assert digest.communication is not None
-    rows = tuple(
-        (
-            str(device.device),
-            duration(device.union_ns),
-            duration(device.hidden_ns),
-            duration(device.exposed_ns),
-            percent(device.exposed_ns, device.union_ns),
-            ", ".join(f"{kind} {duration(total.sum_ns)} in {total.count:,}" for kind, total in device.by_kind.items()),
-        )
-        for device in digest.communication
-        if device.union_ns
-    )
-    columns = (*numbers("device", "total", "hidden", "exposed", "share exposed"), Column("by kind", "text"))
-    return Block("Communication against compute", columns, rows)
+_KIND_TIME, _KIND_COUNT = of(KindTotal, "sum_ns"), of(KindTotal, "count")
+_UNION, _EXPOSED = of(Communication, "union_ns"), of(Communication, "exposed_ns")
+_COMMUNICATION: Final = (
+    of(Communication, "device"),
+    _UNION,
+    of(Communication, "hidden_ns"),
+    _EXPOSED,
+    share(_EXPOSED, _UNION, "share exposed"),
+    told(Column("by kind", "text"), lambda row: _by_kind(row[0])),
+)
 
 
-def _memory(digest: Digest) -> Block:
-    assert digest.memory is not None
-    rows = [
-        (
-            f"{row.count:,}",
-            size(row.bytes),
-            duration(row.sum_ns),
-            *(MISSING if value is None else f"{value:.2f}" for value in (row.gbps.p5, row.gbps.p50, row.gbps.max)),
-            f"{row.direction}, {row.source_kind or 'unknown'} to {row.destination_kind or 'unknown'}",
-        )
-        for row in digest.memory.copies
-    ]
-    sets = digest.memory.sets
-    if sets.count:
-        rows.append((f"{sets.count:,}", size(sets.bytes), duration(sets.sum_ns), *[MISSING] * 3, "set"))
-    hidden = digest.memory.overlapped_with_kernels_ns
-    note = f"{duration(hidden)} of the copies ran beside kernels of the same device" if digest.memory.copies else ""
-    columns = (*numbers("count", "bytes", "time", "GB/s p5", "p50", "max"), Column("copies and sets", "text"))
-    return Block("Memory", columns, tuple(rows), note)
+def _communication(communication: Sequence[Communication]) -> Block:
+    rows = [(device,) for device in communication if device.union_ns]
+    return table("Communication against compute", _COMMUNICATION, rows)
 
 
-def _dispatch(digest: Digest, top: int) -> Block:
-    assert digest.dispatch_steps is not None
-    steps = _longest(digest.dispatch_steps, top)
-    rows = tuple(
-        (
-            step.mode or MISSING,
-            "all" if step.padded is None else f"{step.padded:,}",
-            f"{step.steps:,}",
-            MISSING if step.actual is None else f"{step.actual:,}",
-            percent(step.padding_ratio),
-            duration(step.wall.p50_ns),
-            duration(step.wall.p99_ns),
-            duration(step.gpu_overlap_ns),
-            duration(step.launched_busy_ns),
-            f"{step.graph_launch_count:,}",
-        )
-        for step in steps
-    )
-    columns = ("padded", "steps", "actual", "padding", "wall p50", "p99", "GPU busy", "launched", "graphs")
-    note = more(len(digest.dispatch_steps) - len(rows))
+def _by_kind(device: Communication) -> str:
+    kinds = ((kind, (total,)) for kind, total in device.by_kind.items())
+    return ", ".join(f"{kind} {_KIND_TIME.cell(row)} in {_KIND_COUNT.cell(row)}" for kind, row in kinds)
+
+
+_WHAT: Final = Column("copies and sets", "text")
+_COPIES: Final = (
+    of(Copies, "count"),
+    of(Copies, "bytes"),
+    of(Copies, "sum_ns"),
+    of(Copies, "gbps.p5", "bandwidth p5"),
+    of(Copies, "gbps.p50"),
+    of(Copies, "gbps.max"),
+    told(_WHAT, lambda row: _copies_words(row[0])),
+)
+_SETS: Final[tuple[TableColumn, ...]] = (
+    of(Sets, "count"),
+    of(Sets, "bytes"),
+    of(Sets, "sum_ns"),
+    *(told(column.head, lambda _: MISSING) for column in _COPIES[3:6]),
+    told(_WHAT, lambda _: "set"),
+)
+_BESIDE: Final = of(Memory, "overlapped_with_kernels_ns")
+
+
+def _memory(memory: Memory) -> Block:
+    rows = cells(_COPIES, ((copies,) for copies in memory.copies))
+    if memory.sets.count:
+        rows += cells(_SETS, [(memory.sets,)])
+    beside = f"{_BESIDE.cell((memory,))} of the copies ran beside kernels of the same device"
+    return Block("Memory", tuple(column.head for column in _COPIES), rows, beside if memory.copies else "")
+
+
+def _copies_words(copies: Copies) -> str:
+    return f"{copies.direction}, {copies.source_kind or 'unknown'} to {copies.destination_kind or 'unknown'}"
+
+
+_DISPATCH: Final = (
+    of(DispatchStep, "mode"),
+    told(Column("padded"), lambda row: "all" if row[0].padded is None else shown_inside(row[0].padded, "count")),
+    of(DispatchStep, "steps"),
+    of(DispatchStep, "actual"),
+    of(DispatchStep, "padding_ratio"),
+    of(DispatchStep, "wall.p50_ns", "wall p50"),
+    of(DispatchStep, "wall.p99_ns"),
+    of(DispatchStep, "gpu_overlap_ns"),
+    of(DispatchStep, "launched_busy_ns"),
+    of(DispatchStep, "graph_launch_count"),
+)
+
+
+def _dispatch(steps: Sequence[DispatchStep], top: int) -> Block:
+    note = more(len(steps) - top)
     which = ", those of most wall time" if note else ""
     title = f"Dispatch steps, each to the next mark of its thread{which}"
-    return Block(title, (Column("mode", "label"), *numbers(*columns)), rows, note)
+    return table(title, _DISPATCH, ((step,) for step in _longest(steps, top)), note)
 
 
 def _longest(steps: Sequence[DispatchStep], top: int) -> list[DispatchStep]:
@@ -214,26 +199,34 @@ def _longest(steps: Sequence[DispatchStep], top: int) -> list[DispatchStep]:
     return [steps[index] for index in sorted(ranked[:top])]
 
 
-def _three(of: Durations) -> str:
-    return ", ".join(map(duration, (of.p50_ns, of.p95_ns, of.max_ns)))
+_WALL: Final = (of(Steps, "wall.p50_ns", "wall p50"), of(Steps, "wall.p95_ns"), of(Steps, "wall.max_ns"))
+_STEP_IDLE: Final = (of(Steps, "idle.p50_ns", "idle p50"), of(Steps, "idle.p95_ns"), of(Steps, "idle.max_ns"))
+_BUSY: Final = (of(Steps, "busy_ratio.p50", "busy p50"), of(Steps, "busy_ratio.min"))
+_LAUNCHED: Final = (
+    of(Steps, "launched_busy.p50_ns", "launched work p50"),
+    of(Steps, "launched_busy.p95_ns"),
+    of(Steps, "launched_busy.max_ns"),
+)
+_STEP_EXPOSED: Final = (
+    of(Steps, "exposed_communication.p50_ns", "exposed communication p50"),
+    of(Steps, "exposed_communication.max_ns"),
+)
+_STEP_CAUSES: Final = of(Steps, "idle_causes_ns")
+_WARM_UP: Final = of(Step, "wall_ns", "warm-up, wall")
 
 
 def _steps(steps: Steps) -> Iterator[Block]:
     rows = [("steps", _how_many(steps))]
     if len(steps.warmup) == 1:
-        rows.append(("warm-up, wall", duration(steps.warmup[0].wall_ns)))
+        rows.append(line((steps.warmup[0],), _WARM_UP))
     if steps.wall.count:
-        rows.append(("wall p50, p95, max", _three(steps.wall)))
+        rows.append(line((steps,), *_WALL))
     if steps.wall.count and steps.idle is not None:
-        rows += [
-            ("idle p50, p95, max", _three(steps.idle)),
-            ("busy p50, min", ", ".join(map(percent, (steps.busy_ratio.p50, steps.busy_ratio.min)))),
-        ]
+        rows += [line((steps,), *_STEP_IDLE), line((steps,), *_BUSY)]
         if steps.launched_busy is not None:
-            rows.append(("launched work p50, p95, max", _three(steps.launched_busy)))
+            rows.append(line((steps,), *_LAUNCHED))
         if steps.exposed_communication is not None:
-            exposed = steps.exposed_communication
-            rows.append(("exposed communication p50, max", f"{duration(exposed.p50_ns)}, {duration(exposed.max_ns)}"))
+            rows.append(line((steps,), *_STEP_EXPOSED))
         if steps.idle_causes_ns:
             rows.append(("idle causes", _causes(steps.idle_causes_ns)))
     yield Block(f"Steady state: {steps.name}", (Column("figure", "text"), Column("value", "text")), tuple(rows))
@@ -242,43 +235,39 @@ def _steps(steps: Steps) -> Iterator[Block]:
     yield _slowest(steps)
 
 
+_PROCESSES: Final = (
+    of(ProcessSteps, "process"),
+    told(Column("device"), lambda row: ", ".join(map(str, row[0].devices)) or MISSING),
+    of(ProcessSteps, "count"),
+    of(Step, "wall_ns", "warm-up"),
+    of(ProcessSteps, "wall.p50_ns", "wall p50"),
+    of(ProcessSteps, "wall.max_ns"),
+    of(ProcessSteps, "busy_ratio.p50", "busy p50"),
+    of(ProcessSteps, "launched_busy.p50_ns", "launched p50"),
+    of(ProcessSteps, "exposed_communication.p50_ns", "exposed p50"),
+    told(Column("idle mostly", "label"), lambda row: _causes(row[0].idle_causes_ns or {}, most=1)),
+)
+_SLOWEST: Final = (
+    of(Step, "process"),
+    of(Step, "start_ns", "start"),
+    of(Step, "wall_ns"),
+    of(Step, "gpu_busy_ns"),
+    of(Step, "gpu_idle_ns"),
+    of(Step, "launched_busy_ns"),
+    told(Column("idle causes", "text"), lambda row: _causes(row[0].idle_causes_ns)),
+)
+
+
 def _processes(steps: Steps) -> Block:
-    warmup = {step.process: step.wall_ns for step in steps.warmup}
-    columns = ("process", "device", "steps", "warm-up", "wall p50", "max", "busy p50", "launched p50", "exposed p50")
-    shown = steps.processes[:_MOST_PROCESSES]
-    rows = tuple(
-        (
-            _number(of.process),
-            ", ".join(map(str, of.devices)) or MISSING,
-            f"{of.count:,}",
-            duration(warmup.get(of.process)),
-            duration(of.wall.p50_ns),
-            duration(of.wall.max_ns),
-            percent(of.busy_ratio.p50),
-            duration(of.launched_busy.p50_ns if of.launched_busy else None),
-            duration(of.exposed_communication.p50_ns if of.exposed_communication else None),
-            _causes(of.idle_causes_ns or {}, most=1),
-        )
-        for of in shown
-    )
+    warmup = {step.process: step for step in steps.warmup}
+    rows: list[Row] = [(own, warmup.get(own.process)) for own in steps.processes[:_MOST_PROCESSES]]
     title = "Steps by process, each with the devices that it used"
-    head = (*numbers(*columns), Column("idle mostly", "label"))
-    return Block(title, head, rows, more(len(steps.processes) - len(shown)))
+    return table(title, _PROCESSES, rows, more(len(steps.processes) - len(rows)))
 
 
 def _slowest(steps: Steps) -> Block:
-    columns = ("process", "start", "wall", "GPU busy", "idle", "launched")
     first = 0 if len(steps.processes) > 1 else 1  # of a single process there is nothing to say
-    rows = tuple(
-        (
-            _number(step.process),
-            instant(step.start_ns),
-            *map(duration, (step.wall_ns, step.gpu_busy_ns, step.gpu_idle_ns, step.launched_busy_ns)),
-            _causes(step.idle_causes_ns),
-        )[first:]
-        for step in steps.slowest
-    )
-    return Block("Slowest steps", (*numbers(*columns[first:]), Column("idle causes", "text")), rows)
+    return table("Slowest steps", _SLOWEST[first:], ((step,) for step in steps.slowest))
 
 
 def _how_many(steps: Steps) -> str:
@@ -289,10 +278,6 @@ def _how_many(steps: Steps) -> str:
     return f"{steps.count:,}: {apart} set apart, the figures are of the other {steps.wall.count:,}"
 
 
-def _causes(causes_ns: Mapping[str, int], most: int | None = None) -> str:
-    ranked = sorted(causes_ns.items(), key=lambda item: -item[1])[:most]
-    return ", ".join(f"{cause} {duration(ns)}" for cause, ns in ranked) or MISSING
-
-
-def _number(value: int | None) -> str:
-    return MISSING if value is None else str(value)
+def _causes(causes_ns: Mapping[str, int] | None, most: int | None = None) -> str:
+    ranked = sorted((causes_ns or {}).items(), key=lambda item: -item[1])[:most]
+    return ", ".join(f"{cause} {_STEP_CAUSES.form(ns)}" for cause, ns in ranked) or MISSING

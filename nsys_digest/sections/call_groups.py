@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.members import by_value
 from nsys_digest.model.cuda_calls import (
     CONTEXT_WAIT_CALLS,
     COPY_CALLS,
@@ -79,8 +81,8 @@ def stream_waits(events: Events, gpu: GpuTotals) -> dict[int, Waits]:
 def _alone(gpu: GpuTotals, parts: int) -> dict[int, tuple[int, ...]]:
     """Return by process its only place, told apart by (process, device, context, stream) up to that part."""
     places = {place[:parts] for place in gpu.places}
-    processes = [process for process, *_ in places]
-    return {place[0]: place for place in places if processes.count(place[0]) == 1}
+    count = Counter(process for process, *_ in places)
+    return {place[0]: place for place in places if count[place[0]] == 1}
 
 
 def _waits(events: Events, names: Set[str], alone: Mapping[int, tuple[int, ...]]) -> dict[int, Waits]:
@@ -90,9 +92,9 @@ def _waits(events: Events, names: Set[str], alone: Mapping[int, tuple[int, ...]]
     nameless = len(set(calls.process_of_group.tolist())) == 1 and set(alone) == {0}  # as in an old export
     for_stream = groups_of(calls, STREAM_WAIT_CALLS)
     found = {}
-    for one in np.unique(process).tolist():
+    for one, of_process in by_value(process):
         if one in alone or nameless:
-            mine = waiting[process == one]
+            mine = waiting[of_process]
             _, _, *place = alone[0 if nameless else one]
             context, stream = _waited_for(events, 0 if nameless else one, mine)
             elsewhere = (context != NONE) & (context != place[0])

@@ -21,19 +21,20 @@ def ranges_of_gaps(
     chain where its push/pop ranges on the thread cover more than half of the gap. Where none does, the name that
     covers most of it stands alone, unless as much lies in no range. At most the 32 innermost are given.
     """
+    names = int(name_of_group.max(initial=0)) + 1
     chains: list[tuple[int, ...]] = [()] * thread.size
     for one in np.unique(thread[thread != NONE]).tolist():
         low, high = np.searchsorted(thread, (one, one + 1)).tolist()
         part = ranges.of_thread(one)
         nested = np.flatnonzero(ranges.is_push_pop[part]) + part.start
-        chains[low:high] = _on_thread(ranges, name_of_group, nested, start_ns[low:high], end_ns[low:high])
+        chains[low:high] = _on_thread(ranges, name_of_group, names, nested, start_ns[low:high], end_ns[low:high])
     return chains
 
 
 def _on_thread(
-    ranges: Ranges, name_of_group: Int64s, nested: Int64s, low_ns: Int64s, high_ns: Int64s
+    ranges: Ranges, name_of_group: Int64s, names: int, nested: Int64s, low_ns: Int64s, high_ns: Int64s
 ) -> list[tuple[int, ...]]:
-    """Do it for the gaps ``[low, high)`` of one thread, with its push/pop ranges."""
+    """Do it for the gaps ``[low, high)`` of one thread, with its push/pop ranges; ids of names are below ``names``."""
     first = np.searchsorted(high_ns, ranges.start_ns[nested], side="right")
     behind = np.searchsorted(low_ns, ranges.end_ns[nested], side="left")
     reaching = np.flatnonzero(behind > first)
@@ -42,7 +43,6 @@ def _on_thread(
     chosen = np.repeat(nested[reaching], counts)
     begin_ns = np.maximum(ranges.start_ns[chosen], low_ns[gap])
     until_ns = np.minimum(ranges.end_ns[chosen], high_ns[gap])
-    names = int(name_of_group.max(initial=0)) + 1
     pairs, pair = np.unique(gap * names + name_of_group[ranges.group[chosen]], return_inverse=True)
     merged = grouped_union(begin_ns, until_ns, pair)
     covered_ns = np.zeros(pairs.size, np.int64)

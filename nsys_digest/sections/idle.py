@@ -17,7 +17,8 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
 from nsys_digest.algorithms.lines import Lines
-from nsys_digest.model.section_types import CAUSES, Bin, Cause, DeviceIdle, Gap, Idle
+from nsys_digest.model.idle_causes import CAUSES
+from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches

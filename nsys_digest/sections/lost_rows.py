@@ -24,6 +24,7 @@ from typing import Final
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s, Intervals, union
+from nsys_digest.algorithms.members import Members, by_value, members
 from nsys_digest.algorithms.nesting import running_max
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.cuda_calls import CAPTURE_BEGIN_CALLS, CAPTURE_END_CALLS
@@ -89,26 +90,29 @@ class _Found:
     without: Int64s
     kind_of_group: Int64s
 
-    def of(self, call: Int64s, process: int, kind: int) -> Int64s:
-        """Return those of the calls that are of a process and of that kind."""
-        group = self.calls.group[call]
-        chosen = (self.calls.process_of_group == process) & (self.kind_of_group == kind)
-        found: Int64s = call[chosen[group]]
-        return found
+    def by_kind(self, call: Int64s, processes: Int64s) -> Members:
+        """Return the calls of each process and kind, ``process * len(_KINDS) + kind``; those of none stand behind."""
+        position = np.minimum(np.searchsorted(processes, self.calls.process_of_group), processes.size - 1)
+        known = processes[position] == self.calls.process_of_group
+        count = processes.size * len(_KINDS)
+        code = np.where(known & (self.kind_of_group != NONE), position * len(_KINDS) + self.kind_of_group, count)
+        found = members(code[self.calls.group[call]], count + 1)
+        return Members(call[found.rows], found.edges)
 
 
 def _warnings(found: _Found, gpu: GpuTotals, waits: Mapping[int, Waits]) -> Iterator[Warn]:
     in_process = np.unique(found.calls.process_of_group[found.calls.group[found.with_work]])
     with_graphs = {gpu.places[place].process for kind, place in gpu.groups if GPU_KINDS[kind] == "graph"}
     with_graphs |= gpu.graph_nodes.keys()
-    for process in sorted(in_process.tolist()):
+    lacking_of, asked_of = (found.by_kind(call, in_process) for call in (found.without, found.asked))
+    for number, process in enumerate(in_process.tolist()):
         last_wait_ns = int(waits[process].start_ns[-1]) if process in waits else _EVER.min
         told = []
         for kind in range(len(_KINDS)):
-            lacking = found.of(found.without, process, kind)
+            lacking = lacking_of.of(number * len(_KINDS) + kind)
             if not lacking.size:
                 continue
-            asked = found.of(found.asked, process, kind)
+            asked = asked_of.of(number * len(_KINDS) + kind)
             if kind in _LAUNCHES:
                 lost = _is_loss(found, lacking, asked, last_wait_ns)
                 if _KINDS[kind] == "CUDA graph launch" and process not in with_graphs and 0 not in with_graphs:
@@ -142,15 +146,15 @@ def _is_loss(found: _Found, lacking: Int64s, asked: Int64s, last_wait_ns: int) -
         return True
     thread = calls.thread_of(lacking)
     pending = np.zeros(lacking.size, bool)
-    for one in np.unique(thread).tolist():
+    for one, mine in by_value(thread):
         of_thread = calls.of_thread(one)
         worked = np.flatnonzero(found.with_work[of_thread])
         last = of_thread.start + int(worked[-1] if worked.size else -1)
-        behind = (thread == one) & (lacking > last) & ~had_run
+        behind = (lacking[mine] > last) & ~had_run[mine]
         count = np.count_nonzero(behind)
-        launches = np.count_nonzero((asked >= of_thread.start) & (asked < of_thread.stop))
+        launches = np.diff(np.searchsorted(asked, (of_thread.start, of_thread.stop)))[0]
         if count <= QUEUE_DEPTH and 2 * count <= launches:
-            pending |= behind
+            pending[mine] |= behind
     worked = asked[found.with_work[asked]]
     behind = calls.start_ns[lacking] > (calls.start_ns[worked].max() if worked.size else _EVER.min)
     behind &= ~had_run
@@ -164,8 +168,11 @@ def _captured(calls: Calls, call: Int64s) -> Bools:
     """Tell which calls begin within a stream capture of their process."""
     captured = np.zeros(call.size, bool)
     process = calls.process_of_group[calls.group[call]]
-    for one, windows in _captures(calls).items():
-        mine = np.flatnonzero(process == one)
+    captures = _captures(calls)
+    for one, mine in by_value(process):
+        windows = captures.get(one)
+        if windows is None or not windows.start_ns.size:  # an end alone, of a capture that failed, is no window
+            continue
         at_ns = calls.start_ns[call[mine]]
         before = np.searchsorted(windows.start_ns, at_ns, side="right") - 1
         captured[mine] = (before >= 0) & (at_ns < windows.end_ns[before])
@@ -187,8 +194,7 @@ def _captures(calls: Calls) -> dict[int, Intervals]:
     at_ns = np.where(is_begin, calls.start_ns[marks], calls.end_ns[marks])
     thread = calls.thread_of(marks)
     found: dict[int, _OfProcess] = {}
-    for one in np.unique(thread).tolist():
-        mine = np.flatnonzero(thread == one)
+    for one, mine in by_value(thread):
         of_process = found.setdefault(process_of_thread(calls.threads[one]), _OfProcess())
         of_process.add(at_ns[mine].tolist(), is_begin[mine].tolist(), failed[mine].tolist())
     return {process: of_process.windows() for process, of_process in found.items()}

@@ -6,7 +6,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, grouped_union, union
 from nsys_digest.algorithms.lines import positions
-from nsys_digest.model.section_types import CAUSES
+from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.sections.idle import DeviceGaps, causes_of, device_gaps
 from nsys_digest.trace.events import NONE, Events, process_of_thread
 

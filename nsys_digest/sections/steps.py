@@ -12,7 +12,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, union
 from nsys_digest.errors import MissingData
-from nsys_digest.model.section_types import CAUSES
+from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import durations, sorted_percentile
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section, SectionOptions

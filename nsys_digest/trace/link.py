@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.members import Members, members
 from nsys_digest.algorithms.nesting import running_max
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_class, call_name
 from nsys_digest.trace.collect.api import ApiTotals, CallRows
@@ -58,9 +59,11 @@ def _operations(rows: OperationRows, gpu: GpuTotals, devices: Sequence[int], cal
         process_of_place[:] = processes_of_calls  # an old export that names no process, of a program that has only one
     process_of_group = process_of_place[place_of]
     call: Ints = np.full(rows.start_ns.size, NONE, smallest_type(calls.start_ns.size))
-    for process in np.unique(process_of_group[(process_of_group != 0) | of_one_program]).tolist():
-        launched = np.flatnonzero((process_of_group == process)[rows.group] & (rows.correlation != 0))
-        chosen = np.flatnonzero((calls.process_of_group == process)[calls.group] & (calls.correlation != 0))
+    processes = np.unique(process_of_group[(process_of_group != 0) | of_one_program])
+    operations_of = _by_process(processes, process_of_group, rows.group, rows.correlation)
+    calls_of = _by_process(processes, calls.process_of_group, calls.group, calls.correlation)
+    for number in range(processes.size):
+        launched, chosen = operations_of.of(number), calls_of.of(number)
         call[launched] = _launching_call(
             calls, chosen, calls.correlation[chosen], rows.correlation[launched], rows.start_ns[launched]
         )
@@ -80,6 +83,15 @@ def _operations(rows: OperationRows, gpu: GpuTotals, devices: Sequence[int], cal
         copies=rows.copies,
         set_bytes=rows.set_bytes,
     )
+
+
+def _by_process(processes: Int64s, process_of_group: Int64s, group: Ints, correlation: Ints) -> Members:
+    """Return the rows with a correlation id of each of those processes."""
+    position = np.searchsorted(processes, process_of_group)
+    known = np.isin(process_of_group, processes)
+    rows = np.flatnonzero(known[group] & (correlation != 0)) if group.size else np.zeros(0, np.int64)
+    found = members(position[group[rows]] if processes.size > 1 else rows, processes.size)
+    return Members(rows[found.rows], found.edges)
 
 
 def _count_unlinked(rows: OperationRows, gpu: GpuTotals, call: Ints) -> tuple[Int64s, Int64s]:

@@ -30,6 +30,7 @@ from nsys_digest.model.section_types import (
     Sets,
 )
 from nsys_digest.model.step_types import DispatchStep
+from nsys_digest.sections import registry
 from nsys_digest.sections.durations import durations
 from support import READERS, call, the_line
 from test_fixtures import SHARED, TRACES, named
@@ -664,6 +665,13 @@ def test_bytes_add_up_to_64_bits_and_no_further(tmp_path: Path) -> None:
 def test_kernels_whose_name_is_missing_are_told_from_nameless_ones(tmp_path: Path) -> None:
     path = TraceBuilder().kernel(0, 2, name=777, demangled=778).kernel(3, 4, name="").write(tmp_path / "t.sqlite")
     assert [(use.name, use.count) for use in classify(path).kernels] == [("[string 777]", 1), ("", 1)]
+
+
+def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
+    named = {section.name for section in registry.SECTIONS}
+    assert named == {*SECTIONS, "steps"}
+    assert len(named) == len(registry.SECTIONS)
+    assert named - {"nvtx"} == set(ADDED)
 
 
 # the codec

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from nsys_digest import __version__
@@ -23,7 +24,6 @@ from nsys_digest.sections.registry import make_sections
 from nsys_digest.sections.section import Context, SectionOptions
 from nsys_digest.sections.warnings import is_incomplete, warnings
 from nsys_digest.selection import WHOLE, Selection
-from nsys_digest.trace.adbc import ReaderUnfitError
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.events import Events
@@ -31,7 +31,7 @@ from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, missing_columns
-from nsys_digest.trace.open import opened
+from nsys_digest.trace.open import opened, read_trace
 from nsys_digest.trace.scan import scan, scan_kernels
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.threads import Progress, default_threads, values_in_range
@@ -41,10 +41,7 @@ from nsys_digest.units import utc_text
 def summarize_trace(trace: Path, options: SummarizeOptions) -> Digest:
     """Digest a trace; see :func:`nsys_digest.summarize`."""
     job = _job(trace, options)
-    try:
-        return _summarize(job, options.reader)
-    except ReaderUnfitError:
-        return _summarize(job, "stdlib")
+    return read_trace(trace, options.reader, partial(_summarize, job))
 
 
 def select_figures(trace: Path, selection: Selection, options: SummarizeOptions) -> BaseFigures:
@@ -57,10 +54,7 @@ def select_figures(trace: Path, selection: Selection, options: SummarizeOptions)
 
     """
     job = replace(_job(trace, options), selection=selection)
-    try:
-        return _select(job, options.reader)
-    except ReaderUnfitError:
-        return _select(job, "stdlib")
+    return read_trace(trace, options.reader, lambda source: _read(source, read_capture(source), job).base)
 
 
 def _job(trace: Path, options: SummarizeOptions) -> _Job:
@@ -108,15 +102,9 @@ class _Read:
     events: Events | None
 
 
-def _summarize(job: _Job, reader: Reader) -> Digest:
-    with opened(job.path, reader) as source:
-        facts = read_capture(source)
-        return _digest(source, facts, _read(source, facts, job), job)
-
-
-def _select(job: _Job, reader: Reader) -> BaseFigures:
-    with opened(job.path, reader) as source:
-        return _read(source, read_capture(source), job).base
+def _summarize(job: _Job, source: Source) -> Digest:
+    facts = read_capture(source)
+    return _digest(source, facts, _read(source, facts, job), job)
 
 
 def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
@@ -124,7 +112,7 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         source,
         job.nvtx,
         session_ns=facts.session_ns,
-        threads=job.threads or default_threads(job.path.stat().st_size),
+        threads=job.threads or default_threads(source.size_bytes),
         detail=job.sections.needs_events,
         chosen=job.selection.chosen,
         progress=job.progress,
@@ -194,14 +182,10 @@ def inspect_trace(path: Path) -> Inspection:
 
 def classify_trace(path: Path, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
     """Say which category each kernel of a trace is in; see :func:`nsys_digest.classify`."""
-    try:
-        return _classify(path, kernel_categories, reader)
-    except ReaderUnfitError:
-        return _classify(path, kernel_categories, "stdlib")
 
-
-def _classify(path: Path, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
-    with opened(path, reader) as source:
-        kernels = scan_kernels(source, threads=default_threads(path.stat().st_size))
+    def classify(source: Source) -> CategoryUse:
+        kernels = scan_kernels(source, threads=default_threads(source.size_bytes))
         strings = source.strings(STRINGS, {name for label in kernels.labels for name in label})
         return category_use(path.name, kernels, strings, kernel_categories)
+
+    return read_trace(path, reader, classify)

@@ -15,15 +15,11 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.trace.connect import GUARDS
-from nsys_digest.trace.source import Tail
+from nsys_digest.trace.source import ReaderUnfitError, Tail
 
 BATCH_ROWS = 16_384
 _MANY_TEXTS = 256
 _ROOM_BYTES = 1 << 30
-
-
-class ReaderUnfitError(Exception):
-    """Raised when the driver cannot read a file as it is; the standard library must."""
 
 
 def available() -> bool:

@@ -20,9 +20,9 @@ def inspect_source(source: Source) -> Inspection:
     """Read the small tables, and the ends of the large ones.
 
     Below 64 MB rows and times are counted; above, rows are the range of row ids and times those of the first and last
-    thousand rows of each table, since SQLite keeps neither.
+    thousand rows of each table, since no container keeps them.
     """
-    size = source.path.stat().st_size
+    size = source.size_bytes
     exact = size < _EXACT_BELOW_BYTES
     facts = read_capture(source)
     tables, unreadable = _count_rows(source, exact=exact)

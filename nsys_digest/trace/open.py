@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from nsys_digest.errors import DigestError
 from nsys_digest.trace.nsys.tables import check_is_trace
-from nsys_digest.trace.source import Reader, Source
+from nsys_digest.trace.source import Reader, ReaderUnfitError, Source
 from nsys_digest.trace.sqlite import open_sqlite
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,20 @@ CONTAINERS: Final = (Container("sqlite", lambda _: True, open_sqlite),)
 def container_of(path: Path) -> Container:
     """Return the first container that recognizes a path."""
     return next(container for container in CONTAINERS if container.recognizes(path))
+
+
+def read_trace(path: Path, reader: Reader, work: Callable[[Source], Result]) -> Result:
+    """Open a trace and return what ``work`` makes of it.
+
+    Where the fast reader turns out not to fit the file, it is done once more with the standard library, which reads it
+    or says what is wrong.
+    """
+    try:
+        with opened(path, reader) as source:
+            return work(source)
+    except ReaderUnfitError:
+        with opened(path, "stdlib") as source:
+            return work(source)
 
 
 @contextmanager

@@ -55,6 +55,10 @@ class Tail:
         return text[: end[0]] if end[1] == len(text) else text
 
 
+class ReaderUnfitError(Exception):
+    """Raised when a fast reader cannot read a container as it is; the standard library must."""
+
+
 class Batch(Protocol):
     """Some rows of a query's columns."""
 
@@ -78,6 +82,11 @@ class Source(Protocol):
     """A container of tables, open for reading only."""
 
     path: Path
+    kind: str
+    """What a message calls it: "an SQLite file"."""
+    made_by: str
+    """The command that makes one of a report."""
+    size_bytes: int
     most_rows: int
     """More rows than a table of a file of this size can hold."""
 

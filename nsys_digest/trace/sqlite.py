@@ -55,7 +55,8 @@ class SqliteSource:
 
     def __init__(self, path: Path, uri: str, reader: Reader, checked: CheckedFile) -> None:
         """Open the file and read its list of tables."""
-        self.path = path
+        self.path, self.kind, self.made_by = path, "an SQLite file", "nsys export --type sqlite REPORT.nsys-rep"
+        self.size_bytes = path.stat().st_size
         self.reader = reader
         self.most_rows = checked.data_bytes // LEAST_ROW_BYTES
         self._uri = uri

@@ -41,7 +41,7 @@ def values_in_range(source: Source, what: str) -> Iterator[None]:
     except OverflowError as error:
         wrong = str(error) or "last more than 292 years together, so that a time stamp is damaged"
         raise ValueUnreadable(
-            f"{source.path}: {what} {wrong}; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+            f"{source.path}: {what} {wrong}; export the report again with: {source.made_by}"
         ) from None
 
 

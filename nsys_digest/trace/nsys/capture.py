@@ -151,7 +151,7 @@ def _gpus(source: Source) -> tuple[tuple[GpuFact, ...], dict[tuple[int, int], Gp
         if len(by_id) >= _MOST_GPUS:
             raise ValueUnreadable(
                 f"{source.path}: table TARGET_INFO_GPU names more than {_MOST_GPUS:,} GPUs, so that it is damaged; "
-                "export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+                f"export the report again with: {source.made_by}"
             )
         by_id[key] = GpuFact(key, _int(ordinal) if ordinal is not None else _int(device), _text(name), _uuid(uuid))
     gpu_of: dict[tuple[int, int], GpuFact] = {}

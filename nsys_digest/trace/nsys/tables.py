@@ -92,8 +92,8 @@ def check_is_trace(source: Source) -> None:
     if STRINGS not in tables or not family:
         shown = ", ".join(sorted(tables)[:4]) or "none"
         raise NotATrace(
-            f"{source.path}: this is an SQLite file, but no nsys export (its tables: {shown}); make one with: "
-            "nsys export --type sqlite REPORT.nsys-rep"
+            f"{source.path}: this is {source.kind}, but no nsys export (its tables: {shown}); make one with: "
+            f"{source.made_by}"
         )
 
 

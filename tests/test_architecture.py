@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 _BASE: Final = frozenset({"errors", "units"})
 _DIGEST: Final = _BASE | {"algorithms", "model"}
-_API: Final = _DIGEST | {"trace", "sections", "compare", "gate", "report", "render", "files", "options"}
+_API: Final = _DIGEST | {"trace", "selection", "sections", "compare", "gate", "report", "render", "files", "options"}
 ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "errors": frozenset(),
     "units": frozenset({"errors"}),
@@ -24,7 +24,8 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "model": _BASE | {"algorithms", "files"},
     "trace": _DIGEST | {"files"},
     "options": _DIGEST | {"trace"},
-    "sections": _DIGEST | {"trace", "options"},
+    "selection": _DIGEST | {"trace"},
+    "sections": _DIGEST | {"trace", "options", "selection"},
     "compare": _DIGEST,
     "gate": _DIGEST | {"compare", "files"},
     "report": _DIGEST | {"compare", "gate"},
@@ -93,6 +94,7 @@ def test_imports_go_one_way(path: Path) -> None:
         ("algorithms/intervals.py", "def late():\n    from ..model import digest", {"model"}),
         ("report/check.py", "import importlib\nimportlib.import_module('nsys_digest.cli.output')", {"cli"}),
         ("trace/nsys/tables.py", "from ... import sections", {"sections"}),
+        ("trace/scan.py", "from nsys_digest.selection import WHOLE", {"selection"}),
         ("recorder/find.py", "from nsys_digest import workloads as programs, errors", {"workloads"}),
     ],
 )

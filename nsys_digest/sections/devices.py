@@ -18,8 +18,9 @@ from nsys_digest.algorithms.intervals import (
     joined,
     union,
 )
-from nsys_digest.algorithms.members import members
+from nsys_digest.algorithms.members import Members, members
 from nsys_digest.model.base_types import OPERATION_KINDS, Device, DeviceProcess, OtherStreams, Stream
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, GpuGuesses
 from nsys_digest.trace.nsys.tables import known_process_of, process_of
@@ -63,8 +64,13 @@ class GpuTime:
         return None if self.span_ns is None else self.busy.total_ns
 
 
-def gpu_time(gpu: GpuTotals, windows: Iterable[GroupedIntervals], facts: CaptureFacts) -> GpuTime:
+def gpu_time(
+    gpu: GpuTotals, windows: Iterable[GroupedIntervals], facts: CaptureFacts, selection: Selection = WHOLE
+) -> GpuTime:
     """Add up GPU activity; ``windows`` are the intervals by group, in windows of time.
+
+    With a window all is cut to it, and every span, of a device that the trace has work of, is the window. With a filter
+    only devices of work that it leaves are given.
 
     A device is a CUDA ordinal. Where the export maps ordinals to GPUs process by process, one ordinal that means
     different GPUs (CUDA_VISIBLE_DEVICES) or MIG instances becomes one device each, told apart by uuid.
@@ -80,11 +86,11 @@ def gpu_time(gpu: GpuTotals, windows: Iterable[GroupedIntervals], facts: Capture
         [keys.setdefault(table.key(process, device), len(keys)) for process, device, _, _ in places], np.int64
     )
     owners = _Owners([process for process, _, _, _ in places], device_of.tolist())
-    times = _Times(gpu, device_of, len(keys), owners)
-    for window in windows:
+    times = _Times(gpu, device_of, len(keys), owners, selection.length_ns)
+    for window in selection.clip_grouped(windows):
         times.add(window)
     totals = _StreamTotals(gpu, times.by_place, device_of, len(keys))
-    ordered = sorted(table.keys())
+    ordered = sorted(table.keys() if selection.has_no_filter else keys)
     if len(ordered) > _MOST_DEVICES:
         raise OverflowError(f"is of more than {_MOST_DEVICES:,} GPUs, so that an id is damaged")
     devices = tuple(
@@ -94,6 +100,8 @@ def gpu_time(gpu: GpuTotals, windows: Iterable[GroupedIntervals], facts: Capture
     position = {keys[key]: index for index, key in enumerate(ordered) if key in keys}
     busy = joined(times.busy)
     span_ns = int(busy.end_ns[-1] - busy.start_ns[0]) if busy.start_ns.size else None
+    if keys and selection.length_ns is not None:
+        span_ns = selection.length_ns
     ambiguous = tuple(
         Ambiguous(key[0], tuple(own.process for own in devices[position[keys[key]]].by_process))
         for key in ordered
@@ -107,9 +115,13 @@ def gpu_time(gpu: GpuTotals, windows: Iterable[GroupedIntervals], facts: Capture
 
 
 class _Spans:
-    """Busy time of each of n groups, and its first start and last end, added up window by window."""
+    """Busy time of each of n groups, and its first start and last end, added up window by window.
 
-    def __init__(self, groups: int) -> None:
+    ``length_ns`` is the span of all where only a stretch of time is looked at, else None.
+    """
+
+    def __init__(self, groups: int, length_ns: int | None) -> None:
+        self._length_ns = length_ns
         self.busy_ns = np.zeros(groups, np.int64)
         self.first_ns = np.full(groups, np.iinfo(np.int64).max)
         self.last_ns = np.full(groups, np.iinfo(np.int64).min)
@@ -127,6 +139,8 @@ class _Spans:
 
     def of(self, group: int) -> tuple[int, int] | None:
         """Return (span, busy) of a group; None where it had no time."""
+        if self._length_ns is not None:
+            return self._length_ns, int(self.busy_ns[group])
         first_ns, last_ns = int(self.first_ns[group]), int(self.last_ns[group])
         return None if first_ns >= last_ns else (last_ns - first_ns, int(self.busy_ns[group]))
 
@@ -155,15 +169,15 @@ class _Owners:
 class _Times:
     """Lengths of unions, added up window by window."""
 
-    def __init__(self, gpu: GpuTotals, device_of: Int64s, devices: int, owners: _Owners) -> None:
+    def __init__(self, gpu: GpuTotals, device_of: Int64s, devices: int, owners: _Owners, length_ns: int | None) -> None:
         pairs = np.array(gpu.groups, np.int64).reshape(-1, 2)
         self._place = pairs[:, 1]
         self._device_and_kind = device_of[self._place] * len(OPERATION_KINDS) + pairs[:, 0]
         self._owner = owners.of_place
         self.by_place = np.zeros(device_of.size, np.int64)
         self.by_device_and_kind = np.zeros((devices, len(OPERATION_KINDS)), np.int64)
-        self.devices = _Spans(devices)
-        self.owners = _Spans(owners.count)
+        self.devices = _Spans(devices, length_ns)
+        self.owners = _Spans(owners.count, length_ns)
         self.busy: list[Intervals] = []
 
     def add(self, window: GroupedIntervals) -> None:
@@ -190,7 +204,9 @@ class _StreamTotals:
         self._count, self._sum_ns = (np.zeros((device_of.size, len(OPERATION_KINDS)), np.int64) for _ in range(2))
         kind, place = np.array(gpu.groups, np.int64).reshape(-1, 2).T
         self._count[place, kind], self._sum_ns[place, kind] = gpu.counts, gpu.sums_ns
-        self._of_device = members(device_of, devices)
+        used = np.flatnonzero(self._count.any(axis=1))  # else all of a stream was outside of the window
+        found = members(device_of[used], devices)
+        self._of_device = Members(used[found.rows], found.edges)
 
     def by_kind(self, device: int) -> tuple[dict[str, int], dict[str, int]]:
         """Return the count and the plain sum of the operations of each kind on a device."""

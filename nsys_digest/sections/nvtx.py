@@ -9,17 +9,21 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, GroupedIntervals, Intervals, grouped_union
 from nsys_digest.model.base_types import DispatchMark, NvtxRange
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.nvtx import NvtxTotals
 
 
 def nvtx_ranges(
-    nvtx: NvtxTotals, windows: Iterable[GroupedIntervals], busy: Intervals
+    nvtx: NvtxTotals, windows: Iterable[GroupedIntervals], busy: Intervals, selection: Selection = WHOLE
 ) -> tuple[dict[str, NvtxRange], dict[str, int]]:
     """Return the ranges of each ``domain:name``, in order of first start, and the idle time within them by name.
 
     ``windows`` are the intervals by group, in windows of time. Idle is the part of a name's union, within the GPU span,
-    in which no GPU was busy.
+    in which no GPU was busy. With a window, unions are cut to it, and the span is the window; a name counts where one
+    of its ranges does.
     """
+    span = selection.window or Intervals(busy.start_ns[:1], busy.end_ns[-1:])
+    in_span = Coverage(span)
     ids: dict[str, int] = {}
     name_of = np.array([ids.setdefault(name, len(ids)) for name in nvtx.names], np.int64)
     count, sum_ns, union_ns, overlap_ns, in_span_ns = (np.zeros(len(ids), np.int64) for _ in range(5))
@@ -28,15 +32,13 @@ def nvtx_ranges(
     first_ns = np.full(len(ids), np.iinfo(np.int64).max)
     np.minimum.at(first_ns, name_of, nvtx.firsts_ns)
     coverage = Coverage(busy)
-    for window in windows:
+    for window in selection.clip_grouped(windows):
         merged = grouped_union(window.start_ns, window.end_ns, name_of[window.group])
         np.add.at(union_ns, merged.group, merged.end_ns - merged.start_ns)
         np.add.at(overlap_ns, merged.group, coverage.within(merged.start_ns, merged.end_ns))
-        if busy.start_ns.size:
-            inside = np.minimum(merged.end_ns, busy.end_ns[-1]) - np.maximum(merged.start_ns, busy.start_ns[0])
-            np.add.at(in_span_ns, merged.group, np.maximum(inside, 0))
+        np.add.at(in_span_ns, merged.group, in_span.within(merged.start_ns, merged.end_ns))
     names = list(ids)
-    order = sorted(range(len(names)), key=lambda index: (int(first_ns[index]), names[index]))
+    order = sorted(np.flatnonzero(count).tolist(), key=lambda index: (int(first_ns[index]), names[index]))
     rows = list(zip(count.tolist(), sum_ns.tolist(), union_ns.tolist(), overlap_ns.tolist(), strict=True))
     idle_ns = (in_span_ns - overlap_ns).tolist()
     return {names[index]: NvtxRange(*rows[index]) for index in order}, dict(zip(names, idle_ns, strict=True))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from nsys_digest.algorithms.at_once import both
+from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.base_types import Warn
 from nsys_digest.sections import (
     categories,
@@ -49,8 +50,11 @@ def make_sections(context: Context) -> MadeSections:
 
     Raises:
         MissingData: the trace has not what a section is asked for.
+        UsageInvalid: not the whole trace is looked at, which no section clips to yet.
 
     """
+    if not context.selection.is_whole:
+        raise UsageInvalid("sections are of the whole trace; a selection goes with the base figures alone")
     asked = [section for section in SECTIONS if section.is_asked_for(context.options)]
     in_time, (launched, checks) = both(
         lambda: _in_lane(Lane.time, asked, replace(context)), lambda: _launches(asked, replace(context))

@@ -18,6 +18,7 @@ from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.lost_rows import LostRows, lost_rows
 from nsys_digest.sections.unlaunched_work import unlaunched_work
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.events import Events
@@ -57,6 +58,7 @@ class Context:
     """Idle time within the ranges of each name."""
     session_ns: int | None
     options: SectionOptions
+    selection: Selection = WHOLE
 
     @property
     def ordinals(self) -> tuple[int, ...]:

@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nsys_digest import __version__
-from nsys_digest.model.base_types import NvtxRange, RunFacts
+from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
 from nsys_digest.options import SummarizeOptions
+from nsys_digest.sections.base import BaseFigures, base_figures
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.categories import category_use
-from nsys_digest.sections.devices import GpuTime, gpu_time
 from nsys_digest.sections.failed_calls import failed_calls
-from nsys_digest.sections.nvtx import dispatch_counts, dispatch_timeline, nvtx_ranges
+from nsys_digest.sections.nvtx import dispatch_counts
 from nsys_digest.sections.registry import make_sections
 from nsys_digest.sections.section import Context, SectionOptions
-from nsys_digest.sections.totals import api_totals, kernel_totals
 from nsys_digest.sections.warnings import is_incomplete, warnings
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.adbc import ReaderUnfitError
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import Scanned
@@ -40,12 +40,36 @@ from nsys_digest.units import utc_text
 
 def summarize_trace(trace: Path, options: SummarizeOptions) -> Digest:
     """Digest a trace; see :func:`nsys_digest.summarize`."""
+    job = _job(trace, options)
+    try:
+        return _summarize(job, options.reader)
+    except ReaderUnfitError:
+        return _summarize(job, "stdlib")
+
+
+def select_figures(trace: Path, selection: Selection, options: SummarizeOptions) -> BaseFigures:
+    """Return the base figures of a part of a trace.
+
+    Raises:
+        UsageInvalid: sections or steps are asked for, which are of the whole trace; or the trace has more range names
+            than are kept apart, and a window is looked at.
+        What :func:`nsys_digest.summarize` raises.
+
+    """
+    job = replace(_job(trace, options), selection=selection)
+    try:
+        return _select(job, options.reader)
+    except ReaderUnfitError:
+        return _select(job, "stdlib")
+
+
+def _job(trace: Path, options: SummarizeOptions) -> _Job:
     chosen = options.sections
     classified = (
         options.categories is not None or options.steps is not None or {"communication", "categories"} & set(chosen)
     )
     ordered = load_kernel_categories(options.categories) if classified else KernelCategories(())
-    job = _Job(
+    return _Job(
         trace,
         os.fspath(trace),
         dict(options.labels),
@@ -56,10 +80,6 @@ def summarize_trace(trace: Path, options: SummarizeOptions) -> Digest:
         options.progress,
         options.when_read,
     )
-    try:
-        return _summarize(job, options.reader)
-    except ReaderUnfitError:
-        return _summarize(job, "stdlib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +95,7 @@ class _Job:
     threads: int | None
     progress: Progress | None
     when_read: Callable[[], None] | None
+    selection: Selection = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +104,7 @@ class _Read:
 
     scanned: Scanned
     strings: Mapping[int, str]
-    gpu: GpuTime
-    ranges: Mapping[str, NvtxRange]
-    range_idle_ns: Mapping[str, int]
+    base: BaseFigures
     events: Events | None
 
 
@@ -95,6 +114,11 @@ def _summarize(job: _Job, reader: Reader) -> Digest:
         return _digest(source, facts, _read(source, facts, job), job)
 
 
+def _select(job: _Job, reader: Reader) -> BaseFigures:
+    with opened(job.path, reader) as source:
+        return _read(source, read_capture(source), job).base
+
+
 def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
     scanned, activity, rows = scan(
         source,
@@ -102,6 +126,7 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         session_ns=facts.session_ns,
         threads=job.threads or default_threads(job.path.stat().st_size),
         detail=job.sections.needs_events,
+        chosen=job.selection.chosen,
         progress=job.progress,
     )
     if job.when_read is not None:
@@ -110,24 +135,23 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
     names = {*scanned.gpu.kernel_names, *(full for _, full in labels), *(name for _, name in scanned.api.groups)}
     strings = source.strings(STRINGS, names)
     with values_in_range(source, "the GPU activity"):
-        gpu = gpu_time(scanned.gpu, activity.gpu, facts)
-    ranges, idle_ns = nvtx_ranges(scanned.nvtx, activity.nvtx, gpu.busy)
-    events = None if rows is None else link(rows, scanned, strings, gpu.device_of_place)
-    return _Read(scanned, strings, gpu, ranges, idle_ns, events)
+        base = base_figures(scanned, activity, facts, strings, job.selection)
+    events = None if rows is None else link(rows, scanned, strings, base.gpu.device_of_place)
+    return _Read(scanned, strings, base, events)
 
 
 def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Digest:
-    scanned, strings, gpu = read.scanned, read.strings, read.gpu
-    kernels = kernel_totals(scanned.gpu, strings)
+    scanned, strings, base = read.scanned, read.strings, read.base
+    gpu = base.gpu
     rows = rows_by_process(scanned)
-    timeline = dispatch_timeline(scanned.nvtx)
     missing = missing_columns(source)
     failed = failed_calls(scanned.api, strings)
     made = None
     if read.events is not None:
-        made = make_sections(
-            Context(read.events, scanned, gpu, strings, read.range_idle_ns, facts.session_ns, job.sections)
+        context = Context(
+            read.events, scanned, gpu, strings, base.range_idle_ns, facts.session_ns, job.sections, job.selection
         )
+        made = make_sections(context)
     sections = {} if made is None else dict(made.values)
     details = sections.pop("nvtx", {})
     warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, None if made is None else made.warnings)
@@ -135,13 +159,13 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
         gpu_busy_union_ns=gpu.busy_ns,
-        kernel_count=sum(total.count for _, total in kernels),
-        graph_node_kernel_count=scanned.gpu.graph_node_kernel_count,
-        api=api_totals(scanned.api, strings),
-        nvtx={name: replace(one, detail=details.get(name)) for name, one in read.ranges.items()},
-        dispatch=dispatch_counts(timeline),
-        dispatch_timeline=timeline,
-        top_kernels=kernels[: job.top],
+        kernel_count=base.kernel_count,
+        graph_node_kernel_count=base.graph_node_kernel_count,
+        api=base.api,
+        nvtx={name: replace(one, detail=details.get(name)) for name, one in base.nvtx.items()},
+        dispatch=dispatch_counts(base.dispatch_timeline),
+        dispatch_timeline=base.dispatch_timeline,
+        top_kernels=base.kernels[: job.top],
         capture=capture(
             facts,
             rows,
@@ -152,7 +176,7 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
             incomplete=is_incomplete(scanned, facts, strings, warned),
         ),
         warnings=warned,
-        devices=gpu.devices,
+        devices=base.devices,
         api_backtrace_rows=scanned.api.backtrace_count,
         tool_version=__version__,
         failed_calls=None if any(API_RESULT in columns for columns in missing.values()) else failed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.kernels import KernelPart, KernelTotals
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import Activity, EventRows, Scanned, TracePart
@@ -19,18 +20,20 @@ def scan(
     session_ns: int | None,
     threads: int,
     detail: bool = False,
+    chosen: Chosen | None = None,
     progress: Progress | None = None,
 ) -> tuple[Scanned, Activity, EventRows | None]:
     """Read each event table once; the NVTX table twice when it has more names than are kept.
 
-    ``detail`` keeps every operation, call and range for the sections that need them one by one.
+    ``detail`` keeps every operation, call and range for the sections that need them one by one. ``chosen`` says what
+    counts; None is everything.
 
     Raises:
         ReaderUnfitError: the source's fast reader cannot read this file.
         DigestError: the file cannot be read.
 
     """
-    part = TracePart(source, options, session_ns, detail=detail)
+    part = TracePart(source, options, session_ns, detail=detail, chosen=chosen)
     read_tables(source, [*part.tables()], threads, progress)
     name_count = None
     if part.ranking is not None:

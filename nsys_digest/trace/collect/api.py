@@ -12,6 +12,7 @@ from nsys_digest.algorithms.accumulators import Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.cuda_errors import ANSWERS
+from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.columns import Columns, Ints
 from nsys_digest.trace.nsys.tables import API_CLASSES, OPEN, THREAD_BITS
@@ -54,8 +55,12 @@ class CallRows:
 class ApiPart:
     """Some of the calls: totals, and with ``rows`` every call."""
 
-    def __init__(self, rows: int | None = None) -> None:
-        """Start without a row; ``rows`` keeps every call: about how many there are."""
+    def __init__(self, rows: int | None = None, chosen: Chosen | None = None) -> None:
+        """Start without a row; ``rows`` keeps every call: about how many there are.
+
+        ``chosen`` says what counts; None is everything.
+        """
+        self._chosen = chosen
         self._processes, self._names = Codes(), Codes()
         self._groups = PairCodes()
         """(code of the process, code of the name id) of each group."""
@@ -74,8 +79,11 @@ class ApiPart:
     def add(self, batch: Batch) -> None:
         """Take rows with the columns of ``api_query``."""
         start_ns, end_ns, name, event_class, thread, result = map(batch.ints, _COLUMNS)
-        correlation = thread if self._calls is None else batch.ints("correlation")
         self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
+        if self._chosen is not None:
+            batch = self._within(batch, self._chosen)
+            start_ns, end_ns, name, event_class, thread, result = map(batch.ints, _COLUMNS)
+        correlation = thread if self._calls is None else batch.ints("correlation")
         if event_class.size and (event_class.min() < API_CLASSES[0] or event_class.max() > API_CLASSES[1]):
             counted = (event_class >= API_CLASSES[0]) & (event_class <= API_CLASSES[1])
             self._backtrace_count += int(counted.size - np.count_nonzero(counted))
@@ -83,6 +91,8 @@ class ApiPart:
                 column[counted] for column in (start_ns, end_ns, name, thread, result, correlation)
             )
         length_ns = end_ns - start_ns
+        if self._chosen is not None and self._chosen.clip is not None:
+            length_ns = np.where(length_ns < 0, length_ns, self._chosen.clip(start_ns, end_ns)[1])
         if length_ns.size and length_ns.min() < 0:
             self._reversed_count += int(np.count_nonzero(length_ns < 0))
             length_ns = np.maximum(length_ns, 0)
@@ -91,6 +101,14 @@ class ApiPart:
         failed = self._note_failures(group, result) if result.any() else None
         if self._calls is not None:
             self._calls.add(start_ns, start_ns + length_ns, group, thread, correlation, failed)
+
+    @staticmethod
+    def _within(batch: Batch, chosen: Chosen) -> Batch:
+        """Return the rows that count."""
+        batch = chosen.of_processes(batch, batch.ints("thread") & ~THREAD_BITS)
+        if chosen.clip is None:
+            return batch
+        return ChosenBatch(batch, chosen.clip(batch.ints("start_ns"), batch.ints("end_ns"))[0])
 
     def _note_failures(self, group: Int64s, result: Int64s) -> Int64s:
         """Count the calls that failed, and return which they are."""

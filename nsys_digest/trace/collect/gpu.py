@@ -13,6 +13,7 @@ from nsys_digest.algorithms.accumulators import Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
 from nsys_digest.algorithms.streaming import StreamingUnion, windows_of_sorted
+from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
 from nsys_digest.trace.collect.operations import OperationPart, OperationRows
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN
@@ -54,8 +55,12 @@ class GpuTotals:
 class GpuPart:
     """Some of the GPU activity: totals and unions, and with ``rows`` every operation."""
 
-    def __init__(self, rows: Mapping[str, int] | None = None) -> None:
-        """Start without a row; ``rows`` keeps every operation: about how many there are of each kind."""
+    def __init__(self, rows: Mapping[str, int] | None = None, chosen: Chosen | None = None) -> None:
+        """Start without a row; ``rows`` keeps every operation: about how many there are of each kind.
+
+        ``chosen`` says what counts; None is everything.
+        """
+        self._chosen = chosen
         self._processes, self._devices, self._contexts, self._streams = Codes(), Codes(), Codes(), Codes()
         self._places = Codes()
         self._groups = PairCodes()
@@ -74,6 +79,10 @@ class GpuPart:
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
         start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
+        self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
+        if self._chosen is not None:
+            batch = self._chosen.of_work(batch)
+            start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
         process = self._processes.encode(batch.ints("process"))
         place = self._place(
             process,
@@ -81,13 +90,17 @@ class GpuPart:
             self._contexts.encode(batch.ints("context")),
             self._streams.encode(batch.ints("stream")),
         )
-        self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
+        group = self._groups.encode(np.full(place.size, kind, np.int64), place)
         length_ns = end_ns - start_ns
+        if self._chosen is not None and self._chosen.clip is not None:
+            counts, within_ns = self._chosen.clip(start_ns, end_ns)
+            batch = ChosenBatch(batch, counts)
+            start_ns, end_ns, process, group = start_ns[counts], end_ns[counts], process[counts], group[counts]
+            length_ns = np.where(length_ns[counts] <= 0, 0, within_ns)
         skipped = np.count_nonzero(length_ns <= 0)
         if skipped:
             self._skipped_count += int(skipped)
             length_ns = np.maximum(length_ns, 0)
-        group = self._groups.encode(np.full(place.size, kind, np.int64), place)
         self._totals.add(group, length_ns)
         in_graph = batch.ints("graph_node") != 0
         if in_graph.any():

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import Firsts, Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
-from nsys_digest.algorithms.streaming import StreamingUnion
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.domains import Domains
 from nsys_digest.trace.collect.names import NameRanking
 from nsys_digest.trace.collect.range_names import NvtxOptions, RangeNames
+from nsys_digest.trace.collect.range_sums import RangeSums
 from nsys_digest.trace.collect.ranges import RangePart
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.events import Marks, Ranges
@@ -75,40 +76,42 @@ class NvtxPart:
         session_ns: int | None,
         kept: frozenset[int] | None = None,
         rows: int | None = None,
+        chosen: Chosen | None = None,
     ) -> None:
         """Resolve registered strings with ``resolve``; ``kept`` are the hashes of the names to keep apart.
 
-        ``rows`` keeps every range for the sections that need them one by one: about how many there are.
+        ``rows`` keeps every range for the sections that need them one by one: about how many there are. ``chosen`` says
+        what counts; None is everything.
         """
-        self._session_ns = session_ns
+        self._chosen = chosen
         self.ranking: NameRanking | None = None
         self._names = RangeNames(resolve, options, kept)
         self._domains = Domains()
         self._processes, self._threads = Codes(), Codes()
-        self._process_rows = Totals()
         self._groups = PairCodes()
         """(scope, name) of each group."""
-        self._totals, self._firsts = Totals(), Firsts()
-        self._unions = StreamingUnion()
-        self._opened: list[tuple[Int64s, Int64s]] = []
-        """(start, group) of ranges without an end."""
+        self._sums = RangeSums(session_ns)
+        self._opened: list[tuple[Int64s, Int64s, Int64s]] = []
+        """(start, group, code of the process) of ranges without an end."""
         self._dispatch: list[tuple[Int64s, Int64s, Int64s]] = []
         """(start, name, code of the thread) of marks and ranges of the dispatch prefix."""
         self._ranges = None if rows is None else RangePart(rows)
         self.last_ns = OPEN
         """The largest start or end of an event of any type."""
-        self._reversed_count = self._ended_with_session_count = 0
 
     def add(self, batch: Batch) -> None:
         """Take rows with the columns of ``nvtx_query``."""
         start_ns, end_ns, event_type, string_id, domain, thread = map(batch.ints, _COLUMNS)
+        self.last_ns = max(self.last_ns, last_time(start_ns, end_ns, may_be_open=True))
+        if self._chosen is not None:
+            batch = self._chosen.of_processes(batch, thread & ~THREAD_BITS)
+            start_ns, end_ns, event_type, string_id, domain, thread = map(batch.ints, _COLUMNS)
         process, thread_code = self._processes.encode(thread & ~THREAD_BITS), self._threads.encode(thread)
         same_thread = None
         if self._ranges is not None:
             ended_by = batch.ints("end_thread")
             same_thread = (ended_by == 0) | (ended_by == thread)
         text_code, texts = batch.texts("text", self._names.cut)
-        self.last_ns = max(self.last_ns, last_time(start_ns, end_ns, may_be_open=True))
         role = _ROLE[np.clip(event_type, 0, _ROLE.size - 1)]
         if role.any():
             marks, created = np.flatnonzero(role == _MARK), np.flatnonzero(role == _DOMAIN)
@@ -138,9 +141,17 @@ class NvtxPart:
             self._rank()
 
     def _rank(self) -> None:
-        """Give up on keeping every name: note what each has so far, and from now on only that."""
+        """Give up on keeping every name: note what each has so far, and from now on only that.
+
+        Raises:
+            UsageInvalid: a window is looked at; which names have most time in it is not known before the ranges end.
+
+        """
+        if self._chosen is not None and self._chosen.clip is not None:
+            raise UsageInvalid("there are more range names than are kept apart, which a window does not go with yet")
         self.ranking = self._ranked()
-        self._unions, self._opened, self._dispatch, self._ranges = StreamingUnion(), [], [], None
+        self._sums = RangeSums(self._sums.session_ns)
+        self._opened, self._dispatch, self._ranges = [], [], None
 
     def _ranked(self) -> NameRanking:
         """Return what each name has, by its hash."""
@@ -149,8 +160,8 @@ class NvtxPart:
         length = len(self._groups)
         hashes = np.array([hash(self._names.texts[name]) for _, name in self._groups.pairs], np.int64)
         ranking = NameRanking()
-        ranking.add(hashes, self._totals.sum(length), self._firsts.values(length))
-        for start_ns, group in self._opened:
+        ranking.add(hashes, self._sums.totals.sum(length), self._sums.firsts.values(length))
+        for start_ns, group, _ in self._opened:
             ranking.add_open(hashes[group], start_ns)
         return ranking
 
@@ -160,28 +171,21 @@ class NvtxPart:
         """Take ranges, marks left out, and return the group of each."""
         if not start_ns.size:
             return start_ns
-        self._process_rows.add(process, np.zeros(process.size, np.int64))
         group = self._groups.encode(self._domains.scopes(process, domain), name)
-        self._firsts.add(group, start_ns)
         self._note_dispatch(start_ns, name, thread)
+        closed = start_ns, end_ns, group, process
         if end_ns.min() == OPEN:
-            still_open = end_ns == OPEN
-            self._opened.append((start_ns[still_open], group[still_open]))
-            start_ns, end_ns, closed = start_ns[~still_open], end_ns[~still_open], group[~still_open]
-        else:
-            closed = group
-        length_ns = end_ns - start_ns
-        if length_ns.size and length_ns.min() < 0:
-            self._reversed_count += int(np.count_nonzero(length_ns < 0))
-            length_ns = np.maximum(length_ns, 0)
-        if self._session_ns is not None:
-            self._ended_with_session_count += int(np.count_nonzero(end_ns == self._session_ns))
-        self._totals.add(closed, length_ns)
-        self._unions.add(start_ns, end_ns, closed)
+            is_open = end_ns == OPEN
+            self._opened.append((start_ns[is_open], group[is_open], process[is_open]))
+            is_closed = ~is_open
+            closed = start_ns[is_closed], end_ns[is_closed], group[is_closed], process[is_closed]
+        self._sums.add(*closed, None if self._chosen is None else self._chosen.clip)
         return group
 
     def _note_dispatch(self, start_ns: Int64s, name: Int64s, thread: Int64s) -> None:
         chosen = self._names.are_dispatch(name)
+        if self._chosen is not None and self._chosen.clip is not None:
+            chosen &= self._chosen.clip(start_ns, start_ns)[0]
         if chosen.any():
             self._dispatch.append((start_ns[chosen], name[chosen], thread[chosen]))
 
@@ -197,18 +201,13 @@ class NvtxPart:
         """Take the rows of another part, which was made alike."""
         process, thread = self._processes.merge(other._processes), self._threads.merge(other._threads)
         scope = self._domains.merge(other._domains, process)
-        self._process_rows.merge(other._process_rows, process)
         self.last_ns = max(self.last_ns, other.last_ns)
         if self.ranking is None and other.ranking is None:
             name = self._names.merge(other._names)
             group = self._groups.merge(other._groups, scope, name)
-            self._totals.merge(other._totals, group)
-            self._firsts.merge(other._firsts, group)
-            self._unions.merge(other._unions, group)
-            self._opened += [(start_ns, group[there]) for start_ns, there in other._opened]
+            self._sums.merge(other._sums, group, process)
+            self._opened += [(start_ns, group[there], process[of]) for start_ns, there, of in other._opened]
             self._dispatch += [(start_ns, name[there], thread[of]) for start_ns, there, of in other._dispatch]
-            self._reversed_count += other._reversed_count
-            self._ended_with_session_count += other._ended_with_session_count
             if self._ranges is not None and other._ranges is not None:
                 self._ranges.merge(other._ranges, group, thread)
             if self._names.too_many:
@@ -225,38 +224,34 @@ class NvtxPart:
 
         What is still open ends at ``last_ns``. Threads are numbered as those of the calls, ``call_threads``, then on.
         """
-        totals, unions, at_session_end = self._closed(last_ns)
+        sums, open_count = self._closed(last_ns)
         numbers = {value: number for number, value in enumerate(call_threads)}
         thread_of_code = np.array([numbers.setdefault(value, len(numbers)) for value in self._threads.values], np.int64)
         processes, groups = self._processes.values, len(self._groups)
-        process_rows = self._process_rows.count(len(processes)).tolist()
         found = NvtxTotals(
             names=tuple(map(self._display_name, range(groups))),
             scopes=np.array([scope for scope, _ in self._groups.pairs], np.int64),
-            counts=totals.count(groups),
-            sums_ns=totals.sum(groups),
-            firsts_ns=self._firsts.values(groups),
-            process_rows=dict(zip(processes, process_rows, strict=True)),
+            counts=sums.totals.count(groups),
+            sums_ns=sums.totals.sum(groups),
+            firsts_ns=sums.firsts.values(groups),
+            process_rows=dict(zip(processes, sums.process_rows.count(len(processes)).tolist(), strict=True)),
             marks=self._marks(thread_of_code),
-            open_count=sum(start_ns.size for start_ns, _ in self._opened),
-            reversed_count=self._reversed_count,
-            ended_with_session_count=self._ended_with_session_count + at_session_end,
+            open_count=open_count,
+            reversed_count=sums.reversed_count,
+            ended_with_session_count=sums.ended_with_session_count,
         )
         ranges = None if self._ranges is None else self._ranges.finish(last_ns, thread_of_code, tuple(numbers))
-        return found, unions.windows(), ranges
+        return found, sums.unions.windows(), ranges
 
-    def _closed(self, last_ns: int) -> tuple[Totals, StreamingUnion, int]:
-        """Return totals and unions with the open ranges ended, and how many of these ended with the session."""
+    def _closed(self, last_ns: int) -> tuple[RangeSums, int]:
+        """Return the sums with the open ranges ended, and how many of these there are."""
         if not self._opened:
-            return self._totals, self._unions, 0
-        totals, unions, same = Totals(), StreamingUnion(), np.arange(len(self._groups))
-        totals.merge(self._totals, same)
-        unions.merge(self._unions, same)
-        start_ns, group = (np.concatenate(column) for column in zip(*self._opened, strict=True))
-        end_ns = np.maximum(start_ns, last_ns)
-        totals.add(group, end_ns - start_ns)
-        unions.add(start_ns, end_ns, group)
-        return totals, unions, 0 if self._session_ns is None else int(np.count_nonzero(end_ns == self._session_ns))
+            return self._sums, 0
+        sums = RangeSums(self._sums.session_ns)
+        sums.merge(self._sums, np.arange(len(self._groups)), np.arange(len(self._processes)))
+        start_ns, group, process = (np.concatenate(column) for column in zip(*self._opened, strict=True))
+        clip = None if self._chosen is None else self._chosen.clip
+        return sums, sums.add(start_ns, np.maximum(start_ns, last_ns), group, process, clip)
 
     def _marks(self, thread_of_code: Int64s) -> Marks:
         none = np.zeros(0, np.int64)

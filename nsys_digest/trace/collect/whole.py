@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import GroupedIntervals
+from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.collect.api import ApiPart, ApiTotals, CallRows
+from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.gpu import GpuPart, GpuTotals
 from nsys_digest.trace.collect.names import NameRanking
 from nsys_digest.trace.collect.nvtx import NvtxPart, NvtxTotals
@@ -61,15 +63,31 @@ class TracePart:
     ranges anew, to be read again.
     """
 
-    def __init__(self, source: Source, options: NvtxOptions, session_ns: int | None, *, detail: bool) -> None:
-        """Start without a row; ``detail`` keeps every operation, call and range."""
+    def __init__(
+        self,
+        source: Source,
+        options: NvtxOptions,
+        session_ns: int | None,
+        *,
+        detail: bool,
+        chosen: Chosen | None = None,
+    ) -> None:
+        """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts.
+
+        Raises:
+            UsageInvalid: both are asked for: whole events are not clipped yet.
+
+        """
+        if detail and chosen is not None:
+            raise UsageInvalid("sections are of the whole trace; a selection goes with the base figures alone")
+        self._chosen = chosen
         self._source, self._options, self._session_ns, self._detail = source, options, session_ns, detail
         self._gpu_queries = [gpu_query(source, kind, detail=detail) for kind in GPU_KINDS]
         self._api_query, self._nvtx_query = api_query(source, detail=detail), nvtx_query(source, detail=detail)
         self._wait_query = wait_query(source) if detail else None
         counts = dict(zip(GPU_KINDS, map(self._count, self._gpu_queries), strict=True))
-        self._gpu = GpuPart(counts if detail else None)
-        self._api = ApiPart(self._count(self._api_query) if detail else None)
+        self._gpu = GpuPart(counts if detail else None, chosen)
+        self._api = ApiPart(self._count(self._api_query) if detail else None, chosen)
         self._waits = WaitPart(self._count(self._wait_query))
         self._nvtx = self._nvtx_part(None)
 
@@ -78,7 +96,8 @@ class TracePart:
 
     def _nvtx_part(self, kept: frozenset[int] | None) -> NvtxPart:
         rows = self._count(self._nvtx_query) if self._detail else None
-        return NvtxPart(lambda ids: self._source.strings(STRINGS, ids), self._options, self._session_ns, kept, rows)
+        texts_of = partial(self._source.strings, STRINGS)
+        return NvtxPart(texts_of, self._options, self._session_ns, kept, rows, self._chosen)
 
     def tables(self) -> Iterator[Task]:
         """Yield every table that the trace has, GPU activity first, and what takes its rows."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.errors import NotATrace
 from nsys_digest.trace.source import Column, Query, Source
 
@@ -66,6 +67,11 @@ NO_STRING: Final = -1
 def process_of(global_id: int) -> int:
     """Return the process id in a globalPid or globalTid (bits 24 to 47; Analysis Guide, "Common SQLite Examples")."""
     return (global_id >> 24) & 0xFFFFFF
+
+
+def processes_of(global_ids: Int64s) -> Int64s:
+    """Return the process id in each globalPid or globalTid, shape (n,)."""
+    return (global_ids >> 24) & 0xFFFFFF
 
 
 def name_of(string_id: int, strings: Mapping[int, str]) -> str:

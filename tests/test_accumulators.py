@@ -10,6 +10,7 @@ import pytest
 from nsys_digest.algorithms.accumulators import Firsts, Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.members import by_value, members
 from nsys_digest.algorithms.streaming import StreamingUnion
 
 
@@ -45,6 +46,52 @@ def test_pair_codes_agree_with_a_dictionary() -> None:
         encoded = pairs.encode(ints(*(pair[0] for pair in batch)), ints(*(pair[1] for pair in batch))).tolist()
         assert [pairs.pairs[code] for code in encoded] == batch
     assert len(set(pairs.pairs)) == len(pairs)
+
+
+def test_codes_given_in_order_agree_with_a_dictionary() -> None:
+    rng = random.Random(5)
+    pool = [rng.choice([rng.randint(0, 50), rng.randint(-(2**63), 2**63 - 1), 2**20 - 1, 2**20]) for _ in range(300)]
+    codes = Codes()
+    expected: dict[int, int] = {}
+    for _ in range(50):
+        batch = rng.choices(pool, k=rng.randint(1, 40))
+        codes.encode_in_order(ints(*batch))
+        for value in batch:
+            expected.setdefault(value, len(expected))
+        assert codes.values == list(expected)
+        assert codes.encode(ints(*batch)).tolist() == [expected[value] for value in batch]
+
+
+def test_pairs_keep_their_ids_where_the_table_is_given_up_and_are_moved_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """1,000 pairs have ids when a pair comes whose table would have more than 2**20 entries: they are sorted once."""
+    sorts = []
+    argsort = np.argsort
+    monkeypatch.setattr(np, "argsort", lambda values, **options: sorts.append(1) or argsort(values, **options))
+    pairs = PairCodes()
+    firsts = np.arange(1_000)
+    assert pairs.encode(firsts, firsts[::-1].copy()).tolist() == list(range(1_000))
+    assert pairs.encode(ints(0, 5, 3), ints(999, 2**20, 996)).tolist() == [0, 1_000, 3]
+    assert pairs.encode(firsts, firsts[::-1].copy()).tolist() == list(range(1_000))
+    assert pairs.pairs[998:] == [(998, 1), (999, 0), (5, 2**20)]
+    assert len(sorts) < 10
+
+
+@pytest.mark.parametrize("count", [1, 3, 1 << 17])
+def test_members_of_groups_agree_with_a_loop(count: int) -> None:
+    rng = random.Random(6)
+    for size in (0, 1, 50):
+        group = [rng.choice([0, count // 2, count - 1]) for _ in range(size)]
+        found = members(ints(*group), count)
+        for one in {0, count // 3, count // 2, count - 1}:
+            assert found.of(one).tolist() == [at for at, value in enumerate(group) if value == one]
+
+
+def test_each_value_has_its_positions() -> None:
+    found = {value: rows.tolist() for value, rows in by_value(ints(7, -2, 7, 2**62, -2, 7))}
+    assert list(found.items()) == [(-2, [1, 4]), (7, [0, 2, 5]), (2**62, [3])]
+    assert list(by_value(ints())) == []
 
 
 def test_totals_are_exact_beyond_what_a_double_holds() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import Digest, summarize
+from nsys_digest.model.base_types import OtherStreams
 from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, GpuGuesses
 from nsys_digest.trace.nsys.traced import TracedFacts
 
@@ -34,6 +36,35 @@ def test_kinds_streams_and_processes_of_one_device(tmp_path: Path) -> None:
     streams = [(stream.process, stream.stream, stream.busy_ns, stream.count) for stream in device.streams]
     assert streams == [(1, 7, 10, 2), (1, 8, 5, 1), (2, 7, 5, 1)]
     assert device.processes == (1, 2)
+
+
+def test_of_very_many_streams_those_with_most_busy_time_are_listed(tmp_path: Path) -> None:
+    """Streams 1 to 1,003 have a kernel each: the first ten of 5 ns, the others of 2; stream 1003 has two, at once.
+
+    1,000 are listed: the ten, 1003 (2 ns, but two operations), and of the rest the first 989, up to 999. Streams 1000,
+    1001 and 1002 are added up: 6 ns, three operations.
+    """
+    trace = TraceBuilder().kernel(20_030, 20_032, stream=1_003)
+    for stream in range(1, 1_004):
+        trace.kernel(20 * stream, 20 * stream + (5 if stream <= 10 else 2), stream=stream)
+    trace.kernel(20_060, 20_062, stream=1_003)
+    found = digest(trace, tmp_path)
+    (device,) = found.devices
+    assert [stream.stream for stream in device.streams] == [*range(1, 1_000), 1_003]
+    assert [stream.busy_ns for stream in device.streams[8:12]] == [5, 5, 2, 2]
+    assert device.other_streams == OtherStreams(streams=3, busy_ns=6, count=3)
+    assert device.stream_count == 1_003
+    assert device.count["kernel"] == 1_005
+    assert device.busy_ns == 10 * 5 + 993 * 2 + 2
+    (said,) = [warn.message for warn in found.warnings if warn.code == "streams-capped"]
+    assert said.startswith("3 streams of device 0 left out: of more than 1,000")
+    assert Digest.from_json(found.to_json()) == found
+    document = json.loads(found.to_json())["devices"][0]
+    assert document["other_streams"] == {"streams": 3, "busy_s": 6e-9, "count": 3}
+
+
+def test_streams_without_a_rest_have_no_other_streams(tmp_path: Path) -> None:
+    assert "other_streams" not in json.loads(digest(TraceBuilder().kernel(0, 1), tmp_path).to_json())["devices"][0]
 
 
 def test_two_devices_at_once_are_busy_once_in_all(tmp_path: Path) -> None:

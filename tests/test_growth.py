@@ -13,11 +13,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from builder import TraceBuilder
 from nsys_digest import summarize
 from nsys_digest.algorithms.intervals import union_lengths
+from nsys_digest.sections.call_groups import only_places
+from nsys_digest.trace.collect.gpu import GpuTotals, Place
 
 Draw = Callable[[int], TraceBuilder]
 
@@ -118,6 +121,28 @@ def test_one_more_costs_a_few_calls(draw: Draw, most: int, tmp_path: Path) -> No
         summarize(path)  # what is imported and compiled on first use is done
         counts.append(calls_in(lambda path=path: summarize(path, threads=1)))
     assert (counts[1] - counts[0]) / 1_500 <= most
+
+
+class Number(int):
+    """A number that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Number.compared += 1
+        return int.__eq__(self, other) is True
+
+
+def test_streams_of_a_process_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process with two streams has no stream alone; of 2,000 streams each is compared a few times, not 2,000."""
+    monkeypatch.setattr(Number, "compared", 0)
+    places = tuple(Place(Number(1 << 24), 0, 1, stream) for stream in range(2_000))
+    none = np.zeros(0, np.int64)
+    gpu = GpuTotals(places, (), none, none, (), none, none, {}, 0, 0)
+    assert only_places(gpu, 4) == {}
+    assert only_places(gpu, 3) == {1 << 24: (1 << 24, 0, 1)}
+    assert Number.compared < 10 * 2_000
 
 
 def test_work_launched_from_ranges_that_never_end_is_looked_at_once(

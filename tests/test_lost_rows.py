@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from builder import TraceBuilder
@@ -167,6 +169,40 @@ def test_a_capture_that_did_not_begin_captures_nothing(tmp_path: Path) -> None:
     )
     trace.api(LAUNCH, -50, -40, correlation=2)
     assert lost(trace, tmp_path) == ["1 of 2 kernel launches of process 1 has no GPU row"]
+
+
+def test_an_end_of_a_capture_that_failed_excuses_nothing(tmp_path: Path) -> None:
+    """No capture was begun, so that the call to end one failed: the launch without a row lacks it all the same."""
+    trace = launches(2, {1}).api("cudaStreamEndCapture_v10000", 500, 510, correlation=90, returnValue=400)
+    assert without(trace, tmp_path) == 1
+
+
+def test_many_processes_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process has a launch with its kernel and one without: twice the processes are twice the rows, not four.
+
+    Rows are counted that numpy looks through for those that meet a condition.
+    """
+    looked_at = []
+    flatnonzero = np.flatnonzero
+
+    def counted(values: Any) -> Any:
+        looked_at[-1] += np.size(values)
+        return flatnonzero(values)
+
+    monkeypatch.setattr(np, "flatnonzero", counted)
+    for processes in (200, 400):
+        trace = TraceBuilder()
+        for process in range(1, processes + 1):
+            at = 100 * process
+            trace.api("cudaStreamBeginCapture_v10000", at, at + 1, process=process, correlation=1)
+            trace.api("cudaStreamEndCapture_v10000", at + 2, at + 3, process=process, correlation=2)
+            trace.api(LAUNCH, at + 10, at + 11, process=process, correlation=3)
+            trace.kernel(at + 12, at + 14, process=process, correlation=3)
+            trace.api(LAUNCH, at + 20, at + 21, process=process, correlation=4)
+        path = trace.write(tmp_path / f"{processes}.sqlite")
+        looked_at.append(0)
+        summarize(path, threads=1)
+    assert looked_at[1] < 3 * looked_at[0]
 
 
 def test_a_launch_that_failed_has_no_work(tmp_path: Path) -> None:

@@ -31,6 +31,14 @@ def many_sizes() -> TraceBuilder:
     return trace
 
 
+def many_streams(count: int = 1_001) -> TraceBuilder:
+    trace = TraceBuilder()
+    for stream in range(1, count + 1):
+        trace.api("cudaLaunchKernel_v7000", 10 * stream, 10 * stream + 1, correlation=stream)
+        trace.kernel(10 * stream + 1, 10 * stream + 2, stream=stream, correlation=stream)
+    return trace
+
+
 def two_processes() -> TraceBuilder:
     """Draw a launch and its kernel in each of two processes, both on device 0."""
     return (
@@ -58,6 +66,7 @@ DESERVED = {
     "unattributed-work": launched().kernel(20, 30, correlation=99),
     "graph-kernels-unseen": graph_launch(launched()).graph(13, 20, correlation=2),
     "dispatch-capped": many_sizes(),
+    "streams-capped": many_streams(),
     "dispatch-disagrees": (
         launched()
         .mark("CG_DISPATCH:actual=1:mode=FULL:padded=8", -5)
@@ -102,6 +111,7 @@ def test_a_trace_that_deserves_it(code: str, tmp_path: Path) -> None:
         pytest.param(launched().gpu(0, "only", processes=()), id="one GPU"),
         pytest.param(launched().gpu(0, "a", id=3).gpu(1, "b", id=0), id="mapped GPUs"),
         pytest.param(two_processes().gpu(0, "only", processes=()), id="two processes, one GPU"),
+        pytest.param(many_streams(1_000), id="as many streams as are listed"),
         pytest.param(
             two_processes().gpu(0, "a", id=0, processes=(1, 2)).gpu(1, "b", id=1, processes=()),
             id="two mapped processes",
@@ -180,3 +190,15 @@ def test_lost_events_say_which_figures_they_touch(trace: TraceBuilder, lost: str
     (warn,) = summarize(trace.diagnostic(said).write(tmp_path / "t.sqlite")).warnings
     assert warn.message.startswith(f"The collector says: {said} {words}")
     assert ("GPU and API figures are not touched" in warn.message) == (lost == "NVTX")
+
+
+def test_of_very_many_lines_of_the_collector_the_first_are_told(tmp_path: Path) -> None:
+    """25 different errors, the first of them twice: 20 are told, and how many more there are."""
+    trace = launched()
+    for number in (0, *range(25)):
+        trace.diagnostic(f"CUPTI error {number:02}", severity=3)
+    messages = [warn.message for warn in summarize(trace.write(tmp_path / "t.sqlite")).warnings]
+    assert len(messages) == 21
+    assert messages[0] == "The collector reports: CUPTI error 00 (2 times)"
+    assert messages[19] == "The collector reports: CUPTI error 19"
+    assert messages[20].startswith("The collector has 5 further lines of this kind")

@@ -200,6 +200,15 @@ class Stream:
 
 
 @result
+class OtherStreams:
+    """The streams of a device that are not listed, together."""
+
+    streams: int = figure("count", "how many streams these are", label="streams", counts="streams")
+    busy_ns: int = figure("s", "busy times of each of these streams, added up", label="busy")
+    count: int = figure("count", "operations of all kinds on them", label="count", counts="operations")
+
+
+@result
 class DeviceProcess:
     """What one process did on a device, as if it had the device alone; times None without operations of any length."""
 
@@ -236,13 +245,27 @@ class Device:
     )
     sum_ns: Mapping[str, int] = figure("s", "plain sum of lengths by kind", label="sum", names=OPERATION_KINDS)
     count: Mapping[str, int] = figure("count", "rows by kind", label="count", counts="rows", names=OPERATION_KINDS)
-    streams: tuple[Stream, ...] = part("streams with at least one operation, by process, context and stream")
+    streams: tuple[Stream, ...] = part(
+        "streams with at least one operation, by process, context and stream; of more than 1,000 those with most busy "
+        "time"
+    )
     processes: tuple[int, ...] = label("ids of the processes that used the device, ascending", least=0)
     by_process: tuple[DeviceProcess, ...] = part(
         "where several processes used the device: what each did, as if it had the device alone; by process id; "
         "else empty",
         default=(),
     )
+
+    other_streams: OtherStreams | None = part(
+        "what the streams that are not listed did together; only where a device has more than are listed",
+        left_out=True,
+        default=None,
+    )
+
+    @property
+    def stream_count(self) -> int:
+        """How many streams had at least one operation, those that are not listed included."""
+        return len(self.streams) + (self.other_streams.streams if self.other_streams is not None else 0)
 
     @property
     def did_work(self) -> bool:

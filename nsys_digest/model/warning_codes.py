@@ -21,6 +21,7 @@ CODES: Final[Mapping[str, str]] = {
     "unattributed-work": "GPU work without a launch call: the sections that explain cannot place it",
     "graph-kernels-unseen": "CUDA graphs were traced as a whole: sections about kernels do not see inside them",
     "dispatch-capped": "there are more modes and sizes of dispatch marks than are listed",
+    "streams-capped": "a device has more streams than are listed",
     "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",
     "newer-schema": "the export is newer than what this version was checked against",
     "reduced-schema": "the export lacks columns that nsys always writes",

@@ -100,7 +100,7 @@ _DEVICES: Final = (
     of(Device, "idle_ns"),
     of(Device, "concurrency_mean"),
     made("operations", "count", lambda row: sum(row[0].count.values())),
-    made("streams", "count", lambda row: len(row[0].streams)),
+    made("streams", "count", lambda row: row[0].stream_count),
     made("processes", "count", lambda row: len(row[0].processes)),
 )
 _PROCESS_SPAN: Final = of(DeviceProcess, "span_ns")

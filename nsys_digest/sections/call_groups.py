@@ -67,7 +67,7 @@ def context_waits(events: Events, gpu: GpuTotals) -> dict[int, Waits]:
 
     Newer nsys writes no row that says which context such a call waits for: it is taken to be that of the work.
     """
-    return _waits(events, CONTEXT_WAIT_CALLS, _alone(gpu, 3))
+    return _waits(events, CONTEXT_WAIT_CALLS, only_places(gpu, 3))
 
 
 def stream_waits(events: Events, gpu: GpuTotals) -> dict[int, Waits]:
@@ -75,10 +75,10 @@ def stream_waits(events: Events, gpu: GpuTotals) -> dict[int, Waits]:
 
     A wait for a stream counts where its row says that it was this one: a program may wait for a stream without work.
     """
-    return _waits(events, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, _alone(gpu, 4))
+    return _waits(events, CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS, only_places(gpu, 4))
 
 
-def _alone(gpu: GpuTotals, parts: int) -> dict[int, tuple[int, ...]]:
+def only_places(gpu: GpuTotals, parts: int) -> dict[int, tuple[int, ...]]:
     """Return by process its only place, told apart by (process, device, context, stream) up to that part."""
     places = {place[:parts] for place in gpu.places}
     count = Counter(process for process, *_ in places)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from nsys_digest.model.base_types import Warn
-from nsys_digest.sections.devices import GpuTime
+from nsys_digest.sections.devices import MOST_STREAMS, GpuTime
 from nsys_digest.trace.nsys.capture import CaptureFacts
 from nsys_digest.trace.nsys.tables import NEWEST_SCHEMA
 from nsys_digest.trace.nsys.traced import repeated, why_no_cuda, why_no_nvtx
@@ -18,11 +19,26 @@ _SHORT_NS: Final = NS_PER_S
 """A session this short may have ended before the program began its work."""
 _MOST: Final = 4
 """How many devices or processes a message names."""
+_MOST_REPORTS: Final = 20
+"""How many different lines of the collector are told under one code."""
 _OF_INTEREST = re.compile(r"\b(cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
 
 
 def diagnostic_warnings(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn]:
-    """Keep what bears on CUDA and NVTX: lost events, and errors of the collector; each once, with how often."""
+    """Keep what bears on CUDA and NVTX, each once, with how often; of very many lines those that come first."""
+    told: Counter[str] = Counter()
+    for warn in _diagnostics(facts, any_nvtx=any_nvtx):
+        told[warn.code] += 1
+        if told[warn.code] <= _MOST_REPORTS:
+            yield warn
+    for code, count in told.items():
+        if count > _MOST_REPORTS:
+            rest = counted(count - _MOST_REPORTS, "further line")
+            yield Warn(code, f"The collector has {rest} of this kind; nsys-digest inspect lists all")
+
+
+def _diagnostics(facts: CaptureFacts, *, any_nvtx: bool) -> Iterator[Warn]:
+    """Find lost events, and errors of the collector."""
     if facts.range_begun_by:
         yield Warn(
             "range-captured",
@@ -70,7 +86,7 @@ def nothing_recorded(facts: CaptureFacts) -> Warn:
     if traced.cuda and traced.nvtx is False:
         parts.append(f"And {why_no_nvtx(traced)}")
     if traced.cuda and traced.reasons:
-        parts.append(f"The collector says: {'; '.join(traced.reasons)}")
+        parts.append(f"The collector says: {_few(traced.reasons, '; ')}")
     if facts.session_ns is not None and facts.session_ns < _SHORT_NS:
         parts.append(f"The session lasted {duration(facts.session_ns)}")
     return Warn("nothing-recorded", ". ".join(parts))
@@ -109,6 +125,14 @@ def device_warnings(gpu: GpuTime, facts: CaptureFacts) -> Iterator[Warn]:
     if len(gpu.ambiguous) > _MOST:
         rest = [device.ordinal for device in gpu.ambiguous[_MOST:]]
         yield Warn("device-ambiguous", f"The same holds of {_devices(rest)}")
+    crowded = [device for device in gpu.devices if device.other_streams is not None]
+    if crowded:
+        left_out = sum(device.stream_count - len(device.streams) for device in crowded)
+        yield Warn(
+            "streams-capped",
+            f"{counted(left_out, 'stream')} of {_devices([device.device for device in crowded])} left out: of more "
+            f"than {MOST_STREAMS:,} those with most busy time are listed, and the rest are added up as other_streams",
+        )
     if gpu.shared:
         yield Warn(
             "ordinal-shared",
@@ -121,7 +145,7 @@ def _devices(ordinals: Sequence[int]) -> str:
     return f"device{'s' if len(ordinals) > 1 else ''} {_few([str(ordinal) for ordinal in ordinals])}"
 
 
-def _few(words: Sequence[str]) -> str:
+def _few(words: Sequence[str], between: str = ", ") -> str:
     """Name the first few of many."""
-    named = ", ".join(words[:_MOST])
+    named = between.join(words[:_MOST])
     return named if len(words) <= _MOST else f"{named} and {len(words) - _MOST:,} more"

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s, Intervals, grouped_union, joined, union
-from nsys_digest.model.base_types import OPERATION_KINDS, Device, DeviceProcess, Stream
+from nsys_digest.algorithms.intervals import (
+    GroupedIntervals,
+    Int64s,
+    Intervals,
+    exact_sum,
+    grouped_union,
+    joined,
+    union,
+)
+from nsys_digest.algorithms.members import Members, members
+from nsys_digest.model.base_types import OPERATION_KINDS, Device, DeviceProcess, OtherStreams, Stream
 from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.nsys.capture import CaptureFacts, GpuFact, GpuGuesses
@@ -29,6 +38,8 @@ class Ambiguous:
 
 
 _MOST_DEVICES = 1024
+MOST_STREAMS: Final = 1_000
+"""Streams that are listed of a device; of more, those with most busy time."""
 _SPAN_LIMIT = 2**63 - 1
 
 
@@ -78,12 +89,12 @@ def gpu_time(
     times = _Times(gpu, device_of, len(keys), owners, selection.length_ns)
     for window in selection.clip_grouped(windows):
         times.add(window)
-    rows = _rows_by_stream(gpu, times.by_place.tolist(), device_of.tolist())
+    totals = _StreamTotals(gpu, times.by_place, device_of, len(keys))
     ordered = sorted(table.keys() if selection.has_no_filter else keys)
     if len(ordered) > _MOST_DEVICES:
         raise OverflowError(f"is of more than {_MOST_DEVICES:,} GPUs, so that an id is damaged")
     devices = tuple(
-        _device(key, table, rows[keys[key]], times, keys[key], owners) if key in keys else _idle_device(key, table)
+        _device(key, table, totals, times, keys[key], owners) if key in keys else _idle_device(key, table)
         for key in ordered
     )
     position = {keys[key]: index for index, key in enumerate(ordered) if key in keys}
@@ -184,41 +195,55 @@ class _Times:
         self.busy.append(union(devices.start_ns, devices.end_ns))
 
 
-@dataclass(frozen=True, slots=True)
-class _StreamRows:
-    """Totals of one stream, lists by kind."""
+class _StreamTotals:
+    """Totals of each place, which is a stream of a context of a process on a device."""
 
-    process: int
-    context: int
-    stream: int
-    busy_ns: int
-    counts: list[int]
-    sums_ns: list[int]
+    def __init__(self, gpu: GpuTotals, busy_ns: Int64s, device_of: Int64s, devices: int) -> None:
+        self._place = np.array(gpu.places, np.int64).reshape(-1, 4)
+        self._busy_ns = busy_ns
+        self._count, self._sum_ns = (np.zeros((device_of.size, len(OPERATION_KINDS)), np.int64) for _ in range(2))
+        kind, place = np.array(gpu.groups, np.int64).reshape(-1, 2).T
+        self._count[place, kind], self._sum_ns[place, kind] = gpu.counts, gpu.sums_ns
+        used = np.flatnonzero(self._count.any(axis=1))  # else all of a stream was outside of the window
+        found = members(device_of[used], devices)
+        self._of_device = Members(used[found.rows], found.edges)
 
+    def by_kind(self, device: int) -> tuple[dict[str, int], dict[str, int]]:
+        """Return the count and the plain sum of the operations of each kind on a device."""
+        mine = self._of_device.of(device)
+        count, sum_ns = (part[mine].sum(axis=0).tolist() for part in (self._count, self._sum_ns))
+        return dict(zip(OPERATION_KINDS, count, strict=True)), dict(zip(OPERATION_KINDS, sum_ns, strict=True))
 
-def _rows_by_stream(gpu: GpuTotals, busy_ns: list[int], device_of: list[int]) -> defaultdict[int, list[_StreamRows]]:
-    """Return the totals of each stream of each device, ordered by process, context and stream."""
-    streams = [
-        _StreamRows(process, context, stream, busy, [0] * len(OPERATION_KINDS), [0] * len(OPERATION_KINDS))
-        for (process, _, context, stream), busy in zip(gpu.places, busy_ns, strict=True)
-    ]
-    totals = zip(gpu.groups, gpu.counts.tolist(), gpu.sums_ns.tolist(), strict=True)
-    for (kind, place), count, sum_ns in totals:
-        streams[place].counts[kind], streams[place].sums_ns[kind] = count, sum_ns
-    rows: defaultdict[int, list[_StreamRows]] = defaultdict(list)
-    for device, stream in sorted(
-        zip(device_of, streams, strict=True), key=lambda item: (item[1].process, item[1].context, item[1].stream)
-    ):
-        if any(stream.counts):  # else all of it was outside of the window
-            rows[device].append(stream)
-    return rows
+    def processes(self, device: int) -> tuple[int, ...]:
+        """Return the ids of the processes of a device, ascending."""
+        used = np.unique(self._place[self._of_device.of(device), 0]).tolist()
+        return tuple(sorted({process_of(process) for process in used if process}))
+
+    def streams(self, device: int) -> tuple[tuple[Stream, ...], OtherStreams | None]:
+        """Return the streams of a device by process, context and stream: all, or those of most time; and the rest."""
+        mine = self._of_device.of(device)
+        process, _, context, stream = self._place[mine].T
+        busy_ns, count = self._busy_ns[mine], self._count[mine].sum(axis=1)
+        order = np.lexsort((stream, context, process))
+        others = None
+        if order.size > MOST_STREAMS:
+            most = np.lexsort((stream, context, process, -count, -busy_ns))
+            kept = np.zeros(order.size, bool)
+            kept[most[:MOST_STREAMS]] = True
+            rest = most[MOST_STREAMS:]
+            others = OtherStreams(rest.size, exact_sum(busy_ns[rest]), int(count[rest].sum()))
+            order = order[kept[order]]
+        columns = (column[order].tolist() for column in (process, context, stream, busy_ns, count))
+        return tuple(Stream(known_process_of(one), *row) for one, *row in zip(*columns, strict=True)), others
 
 
 def _device(
-    key: _Key, table: _DeviceTable, rows: list[_StreamRows], times: _Times, number: int, owners: _Owners
+    key: _Key, table: _DeviceTable, totals: _StreamTotals, times: _Times, number: int, owners: _Owners
 ) -> Device:
     gpu = table.gpu(key)
     span = times.devices.of(number)
+    count, sum_ns = totals.by_kind(number)
+    streams, other_streams = totals.streams(number)
     return Device(
         device=key[0],
         name=gpu.name if gpu else None,
@@ -226,12 +251,11 @@ def _device(
         span_ns=None if span is None else span[0],
         busy_ns=None if span is None else span[1],
         union_ns=dict(zip(OPERATION_KINDS, times.by_device_and_kind[number].tolist(), strict=True)),
-        sum_ns={name: sum(row.sums_ns[kind] for row in rows) for kind, name in enumerate(OPERATION_KINDS)},
-        count={name: sum(row.counts[kind] for row in rows) for kind, name in enumerate(OPERATION_KINDS)},
-        streams=tuple(
-            Stream(known_process_of(row.process), row.context, row.stream, row.busy_ns, sum(row.counts)) for row in rows
-        ),
-        processes=tuple(sorted({process_of(row.process) for row in rows if row.process})),
+        sum_ns=sum_ns,
+        count=count,
+        streams=streams,
+        other_streams=other_streams,
+        processes=totals.processes(number),
         by_process=tuple(
             DeviceProcess(known_process_of(process), *(times.owners.of(own) or (None, None)))
             for process, own in owners.of_device.get(number, ())

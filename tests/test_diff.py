@@ -289,7 +289,7 @@ def test_mismatch_is_refused_then_allowed_and_recorded() -> None:
     paths = fixture("graph_graph"), fixture("graph_node")
     line = the_line(call("diff", *paths), 4, "captures-mismatch")
     assert "graph-mode" in line
-    assert line.endswith("compare all the same with --allow-mismatch graph-mode")
+    assert line.endswith("compare anyway with --allow-mismatch graph-mode")
     found = json.loads(call("diff", *paths, "--allow-mismatch", "graph-mode", "-f", "json").out)
     (allowed,) = found["mismatches"]["allowed"]
     assert (allowed["code"], allowed["base"], allowed["head"]) == ("graph-mode", "graph", "node")
@@ -517,7 +517,9 @@ def test_every_key_of_the_document_is_told() -> None:
         keys = set(schema["$defs"][part]["properties"]) - {"base", "head", "change", "ratio"}
         assert keys <= told, part
     assert set(schema["properties"]["tables"]["properties"]) <= told
-    codes = re.findall(r"^\| `([a-z-]+)` \|", page.partition("## Unlike captures")[2].partition("## ")[0], re.MULTILINE)
+    codes = re.findall(
+        r"^\| `([a-z-]+)` \|", page.partition("## Captures that do not match")[2].partition("## ")[0], re.MULTILINE
+    )
     assert codes == list(MISMATCH_CODES)
 
 

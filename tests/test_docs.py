@@ -91,7 +91,7 @@ def table(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
 
 
-@cache  # typer builds the whole application anew at every use
+@cache  # typer builds the whole application again at every use
 def commands() -> dict[str, Any]:
     """Return the commands of the program by name, the program itself as the empty name."""
     found: dict[str, Any] = {}

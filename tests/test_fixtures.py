@@ -126,7 +126,7 @@ def test_kernel_totals_equal_nsys_stats(trace: Path, digests: dict[Path, Digest]
 
 @pytest.mark.parametrize("trace", TRACES, ids=named)
 def test_golden_digest(trace: Path, digests: dict[Path, Digest]) -> None:
-    """The whole document, byte for byte; fixtures/README.md says how to write it anew after a wanted change."""
+    """The whole document, byte for byte; fixtures/README.md says how to write it again after a wanted change."""
     golden = FIXTURES / "golden" / f"{trace.stem}.json"
     digest = replace(digests[trace], path=f"fixtures/traces/{trace.name}")  # as the golden ones were written
     assert digest.to_json() + "\n" == golden.read_text(encoding="utf-8")

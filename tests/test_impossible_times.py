@@ -111,7 +111,7 @@ def test_a_wait_is_of_what_its_row_says(
 
 
 def test_a_wait_of_which_two_rows_tell_is_none(tmp_path: Path) -> None:
-    """Correlation ids that start anew: which of the rows is that of the call is not looked at."""
+    """Correlation ids that start again: which of the rows is that of the call is not looked at."""
     trace = TraceBuilder().api(LAUNCH, 0, 5, correlation=1)
     trace.api("cudaStreamSynchronize_v3020", 10, 100, correlation=2).kernel(6, 101 + MS, correlation=1)
     trace.sync(11, 99, correlation=2, stream=7).sync(511, 599, correlation=2, stream=7)

@@ -61,13 +61,13 @@ def change(path: Path, edit: Callable[[sqlite3.Connection, str], object]) -> Pat
 
 
 def rebuild(db: sqlite3.Connection, table: str, *, kinds: bool = True, behind: str = "", end: str = "") -> None:
-    """Make a table anew with the same rows; its columns with or without types, with more behind them."""
+    """Make a table again with the same rows; its columns with or without types, with more behind them."""
     info = db.execute(f"PRAGMA table_info({table})").fetchall()
     columns = ", ".join(f'"{name}" {kind if kinds else ""}' for _, name, kind, *_ in info)
-    db.execute(f"CREATE TABLE anew ({columns}{behind}) {end}")
-    db.execute(f"INSERT INTO anew SELECT *{', rowid' if behind else ''} FROM {table}")
+    db.execute(f"CREATE TABLE again ({columns}{behind}) {end}")
+    db.execute(f"INSERT INTO again SELECT *{', rowid' if behind else ''} FROM {table}")
     db.execute(f"DROP TABLE {table}")
-    db.execute(f"ALTER TABLE anew RENAME TO {table}")
+    db.execute(f"ALTER TABLE again RENAME TO {table}")
 
 
 def drawn(seed: int) -> TraceBuilder:

@@ -450,7 +450,7 @@ def test_an_unknown_section_is_one_line() -> None:
         return the_line(call("summarize", "--sections", sections, trace), 2, "usage-invalid")
 
     assert refused("idle,nope") == f"there is no section nope; choose from {', '.join(SECTIONS)}"
-    assert refused(" , ") == "--sections names none; give all, base, or names set apart by commas"
+    assert refused(" , ") == "--sections names none; give all, base, or names separated by commas"
     assert "all and base stand alone" in refused("idle,base")
     with pytest.raises(UsageInvalid, match="give a list of names"):
         summarize(trace, sections="idle")

@@ -68,7 +68,7 @@ def norm(x: Any) -> Any:
 
 
 def plain_layers(module: Any, x: Any, ple: Any) -> Any:
-    """Return float64 hidden states of all tokens at once, by layers written out anew: no cache, no chunks."""
+    """Return float64 hidden states of all tokens at once, by layers written out again: no cache, no chunks."""
     sizes = module.sizes
     width, share = sizes.head_width, sizes.heads // sizes.kv_heads
 

@@ -108,7 +108,7 @@ def test_a_sharded_decode_is_the_whole_one() -> None:
 
 
 def plain_decode() -> list[list[int]]:
-    """Return the tokens of a decoder written out anew: no cache, each sequence from its start for each token."""
+    """Return the tokens of a decoder written out again: no cache, each sequence from its start for each token."""
     part = make_part(DecodeSizes(2, 24, 4, 31, 5), 0, 0, 1, torch.zeros(1))
     first = torch.randint(31, (3,), generator=torch.Generator().manual_seed(0))
     return [plain_sequence(part, [token])[1:] for token in first.tolist()]

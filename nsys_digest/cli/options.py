@@ -40,7 +40,7 @@ StepName: TypeAlias = Annotated[
 ]
 AllowUnlike: TypeAlias = Annotated[
     str | None,
-    typer.Option("--allow-mismatch", metavar="REASONS", help="Compare in spite of these, set apart by commas."),
+    typer.Option("--allow-mismatch", metavar="REASONS", help="Compare in spite of these, separated by commas."),
 ]
 CategoriesFile: TypeAlias = Annotated[
     Path | None,
@@ -52,5 +52,5 @@ StoreFolder: TypeAlias = Annotated[
 
 
 def words_of(text: str | None) -> list[str]:
-    """Return the words of an option that takes several, set apart by commas."""
+    """Return the words of an option that takes several, separated by commas."""
     return [word.strip() for word in (text or "").split(",") if word.strip()]

@@ -95,7 +95,7 @@ def record_and_digest(
 
     Raises:
         typer.Exit: always, when a trace came; holds the program's status.
-        RecordTimedOut: the program was ended at its time limit; the trace is kept and digested nevertheless.
+        RecordTimedOut: the program was ended at its time limit; the trace is kept and still digested.
         DigestError: there is no trace, or no digest of the trace of a program that ended well.
 
     """

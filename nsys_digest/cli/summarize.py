@@ -29,10 +29,10 @@ def chosen_sections(names: str) -> list[str] | None:
         return None if names == "all" else []
     asked = words_of(names)
     if not asked:
-        raise UsageInvalid("--sections names none; give all, base, or names set apart by commas")
+        raise UsageInvalid("--sections names none; give all, base, or names separated by commas")
     if {"all", "base"} & set(asked):
         raise UsageInvalid(
-            f"--sections {names}: all and base stand alone; give names set apart by commas, or one of them"
+            f"--sections {names}: all and base stand alone; give names separated by commas, or one of them"
         )
     return asked
 
@@ -56,7 +56,7 @@ def command(
     ] = 100_000,
     sections: Annotated[
         str,
-        typer.Option("--sections", metavar="NAMES", help="all, base (none, faster), or names set apart by commas."),
+        typer.Option("--sections", metavar="NAMES", help="all, base (none, faster), or names separated by commas."),
     ] = "all",
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,

@@ -72,7 +72,7 @@ def command(
     kv_heads: Annotated[int | None, _part("kv-heads", "Key and value heads")] = None,
     head_dim: Annotated[int | None, _part("head-dim", "Size of a head")] = None,
     prompt: Annotated[
-        str, typer.Option("--prompt", metavar="TOKENS", help="Token numbers, set apart by commas.")
+        str, typer.Option("--prompt", metavar="TOKENS", help="Token numbers, separated by commas.")
     ] = "1,872,198,3456",
     rollout_len: Annotated[
         int, typer.Option("--rollout-len", min=1, max=4096, metavar="N", help="Tokens that the student writes.")

@@ -177,4 +177,4 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(word) for word in text.split(","))
     except ValueError:
-        raise UsageInvalid(f"--graph-sizes {text}: give whole numbers set apart by commas, as in 1,2,4,8") from None
+        raise UsageInvalid(f"--graph-sizes {text}: give whole numbers separated by commas, as in 1,2,4,8") from None

@@ -111,9 +111,7 @@ def comparability(base: RunSet, head: RunSet, allow: Iterable[str] = ()) -> Comp
     if refused:
         reasons = ",".join(dict.fromkeys(difference.code for difference in found))
         said = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
-        raise CapturesMismatch(
-            f"the captures are not alike: {said}; compare all the same with --allow-mismatch {reasons}"
-        )
+        raise CapturesMismatch(f"the captures are not alike: {said}; compare anyway with --allow-mismatch {reasons}")
     return Comparability(found, unknown_facts(base, head))
 
 

@@ -155,7 +155,7 @@ class Store:
                     continue  # dropped by another writer since it was listed
                 except (OSError, ValueError, KeyError, TypeError, DigestInvalid, RecursionError) as error:
                     damaged.append(
-                        f"{path}: this is no baseline ({_reason(error)}); it is left out, delete it or save it anew"
+                        f"{path}: this is no baseline ({_reason(error)}); it is left out, delete it or save it again"
                     )
         return Listing(tuple(found), tuple(damaged))
 

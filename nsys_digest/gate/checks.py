@@ -97,9 +97,7 @@ def _comparability(head: RunSet, base: RunSet | None, allow: tuple[str, ...]) ->
     if refused:
         reasons = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)
         codes = ",".join(dict.fromkeys(difference.code for difference in among))
-        raise CapturesMismatch(
-            f"the runs are no repeats: {reasons}; check them all the same with --allow-mismatch {codes}"
-        )
+        raise CapturesMismatch(f"the runs are no repeats: {reasons}; check them anyway with --allow-mismatch {codes}")
     return Comparability(among, ())
 
 

@@ -62,7 +62,7 @@ def check_options(recording: Recording) -> None:
             f"--capture-range {recording.capture_range}: it is none, cudaProfilerApi, or nvtx:NAME; take one of these"
         )
     if not re.fullmatch(r"[\w-]+(,[\w-]+)*", recording.trace, re.ASCII):
-        raise UsageInvalid("--trace: names of APIs set apart by commas are wanted, as in cuda,nvtx")
+        raise UsageInvalid("--trace: names of APIs separated by commas are wanted, as in cuda,nvtx")
     if recording.timeout_s is not None and not recording.timeout_s > 0:
         raise UsageInvalid(f"--timeout {recording.timeout_s:g}: it must be more than 0 seconds")
     for option in recording.nsys_options:

@@ -113,7 +113,7 @@ def _count_unlinked(rows: OperationRows, gpu: GpuTotals, call: Ints) -> tuple[In
 def _launching_call(calls: Calls, chosen: Int64s, of_call: Ints, wanted: Ints, start_ns: Int64s) -> Int64s:
     """Return, for each wanted correlation id, the one of the chosen calls that launched work which began then, or NONE.
 
-    An id that several calls share, as nested calls and a program that starts anew in the same process do, is that of
+    An id that several calls share, as nested calls and a program that starts again in the same process do, is that of
     the last call that began by then, of nested ones the outer; where none had begun, of the first.
     """
     if not chosen.size or not wanted.size:

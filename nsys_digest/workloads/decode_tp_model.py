@@ -95,7 +95,7 @@ class Decoder:
         self.logits = torch.zeros(sizes.positions, batch, sizes.vocabulary, device=first.device)
 
     def restart(self) -> None:
-        """Begin anew from the first tokens."""
+        """Begin again from the first tokens."""
         self.tokens.copy_(self._first)
         self.position.zero_()
 

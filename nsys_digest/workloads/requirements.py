@@ -26,7 +26,7 @@ def need(name: str) -> Any:
             raise WorkloadDependency(f"{name}: {error}; {_CURE}") from None
         raise WorkloadDependency(f"the package {name} is not installed; {_CURE}") from None
     except (ImportError, OSError) as error:  # a library of its own is missing, or of another version
-        raise WorkloadDependency(f"the package {name} cannot be imported ({error}); install it anew") from None
+        raise WorkloadDependency(f"the package {name} cannot be imported ({error}); install it again") from None
 
 
 def check_installed(*names: str) -> None:

@@ -60,7 +60,7 @@ class TracePart:
     """Some of the rows: each table's part, read alike.
 
     Where there are more range names than are kept, ``ranking`` knows which to keep; ``keep_names`` then starts the
-    ranges anew, to be read again.
+    ranges again, to be read again.
     """
 
     def __init__(

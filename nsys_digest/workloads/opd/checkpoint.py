@@ -47,9 +47,9 @@ def _json(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise CheckpointInvalid(f"{file}: cannot be read ({error.strerror or error}); {_ADVICE}") from None
     except (ValueError, RecursionError):
-        raise CheckpointInvalid(f"{file}: this is no JSON; download the checkpoint anew") from None
+        raise CheckpointInvalid(f"{file}: this is no JSON; download the checkpoint again") from None
     if not isinstance(found, dict):
-        raise CheckpointInvalid(f"{file}: this is no JSON object; download the checkpoint anew")
+        raise CheckpointInvalid(f"{file}: this is no JSON object; download the checkpoint again")
     return found
 
 
@@ -61,7 +61,7 @@ def _weight_files(folder: Path) -> list[Path]:
         raise CheckpointInvalid(f"{folder}: there is no model.safetensors and no {index.name} in it; {_ADVICE}")
     places = _json(index).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
-        raise CheckpointInvalid(f"{index}: there is no weight_map in it; download the checkpoint anew")
+        raise CheckpointInvalid(f"{index}: there is no weight_map in it; download the checkpoint again")
     files = [folder / name for name in sorted(set(places.values()))]
     for file in files:
         if file.parent != folder or not file.is_file():
@@ -77,4 +77,4 @@ def _check_weights(file: Path) -> None:
         with safetensors.safe_open(str(file), framework="pt") as weights:
             weights.keys()
     except (package.SafetensorError, OSError) as error:
-        raise CheckpointInvalid(f"{file}: cannot be read ({error}); download it anew") from None
+        raise CheckpointInvalid(f"{file}: cannot be read ({error}); download it again") from None

@@ -103,12 +103,12 @@ def load_checkpoint(folder: Path) -> Any:
         )
     except _load_errors() as error:
         reason = " ".join(str(error).split())
-        raise CheckpointInvalid(f"{folder}: cannot be loaded ({reason[:300]}); download the checkpoint anew") from None
+        raise CheckpointInvalid(f"{folder}: cannot be loaded ({reason[:300]}); download the checkpoint again") from None
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         if names := sorted(map(str, info.get(what) or ())):
             raise CheckpointInvalid(
                 f"{folder}: {len(names)} {what.replace('_', ' ')} among the weights, such as {names[0]}; "
-                "download the checkpoint anew"
+                "download the checkpoint again"
             )
     return model
 

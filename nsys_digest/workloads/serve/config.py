@@ -101,7 +101,7 @@ class ServeConfig:
                 f"each need {self.window * self.max_requests} in one step; raise it, or lower --max-requests"
             )
         if not self.graph_sizes or list(self.graph_sizes) != sorted(set(self.graph_sizes)) or self.graph_sizes[0] < 1:
-            raise UsageInvalid("--graph-sizes: give whole numbers from 1 on, rising, set apart by commas")
+            raise UsageInvalid("--graph-sizes: give whole numbers from 1 on, rising, separated by commas")
 
 
 def cache_length(longest_tokens: int, window: int) -> int:

@@ -29,7 +29,7 @@ class Capture:
         self._stream = torch.cuda.Stream()
 
     def __call__(self, work: Callable[[], _T]) -> tuple[torch.cuda.CUDAGraph, _T]:
-        """Return a graph of the work, and what the work returned: the tensors that each replay writes anew."""
+        """Return a graph of the work, and what the work returned: the tensors that each replay writes again."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             work()

@@ -10,8 +10,8 @@ DigestError
 ├── DigestInvalid        digest-invalid      3  a stored digest is no digest of a known version
 ├── OutputFailed         output-failed       1  the output could not be written
 ├── UsageInvalid         usage-invalid       2  an argument makes no sense
-├── CategoriesInvalid         categories-invalid       2  a file of kernel categories makes no sense
-├── CapturesMismatch       captures-mismatch     4  two captures differ in what changes figures by itself
+├── CategoriesInvalid    categories-invalid  2  a file of kernel categories makes no sense
+├── CapturesMismatch     captures-mismatch   4  two captures differ in what changes figures by itself
 ├── PolicyInvalid        policy-invalid      2  a policy makes no sense
 ├── FigureMissing        figure-missing      4  a figure that a policy asks for is not in a digest, or null
 ├── BaselineMissing      baseline-missing    4  there is no such baseline in the store

@@ -422,7 +422,7 @@ def damage(change: Callable[[dict[str, Any]], object]) -> str:
         ("[]", "no digest of schema version 1"),
         ("{}", "no digest of schema version 1"),
         ('{"schema_version": "2.0"}', "'2.0'"),
-        (damage(lambda d: d.pop("api")), "damaged: api is missing;"),
+        (damage(lambda d: d.pop("api")), "damaged one: key api is missing;"),
         (damage(lambda d: d["api"].update(x=[1, None])), "api.x[1] is null where seconds should be"),
         (damage(lambda d: d.update(kernel_count="many")), "kernel_count is text where a whole number should be"),
         (damage(lambda d: d.update(kernel_count=True)), "kernel_count is true where"),

@@ -37,7 +37,12 @@ def command(
     head: Annotated[list[str], typer.Argument(metavar="HEAD", help="Traces or stored digests: repeats of a run.")],
     baseline: Annotated[
         list[str] | None,
-        typer.Option("--baseline", "-b", metavar="BASE", help="Runs to compare with; @NAME:5 takes five of a store."),
+        typer.Option(
+            "--baseline",
+            "-b",
+            metavar="BASE",
+            help="Runs to compare with: all words that follow; @NAME:5 takes five of a store.",
+        ),
     ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", "-p", metavar="FILE", help="What is allowed. Default: a built-in policy.")

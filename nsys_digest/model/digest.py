@@ -191,7 +191,7 @@ class Digest:
             return decode(cls, data)
         except Misfit as misfit:
             raise DigestInvalid(
-                f"this digest is incomplete or damaged: {misfit}; write it again with: "
+                f"this is no digest, or a damaged one: key {misfit}; write it again with: "
                 "nsys-digest summarize TRACE.sqlite --format json"
             ) from None
 

@@ -103,6 +103,10 @@ def _check_magic(path: Path, header: bytes) -> None:
         raise TraceUnreadable(
             f"{path}: its header is all zeros, as an interrupted export leaves it; again: {export_again(path)}"
         )
+    if header.lstrip()[:1] in {b"{", b"["}:
+        raise NotATrace(
+            f"{path}: this is JSON and not a trace; where it is a stored digest, diff, check and baseline take it"
+        )
     raise NotATrace(f"{path}: this is not an SQLite file; make one from the report with: {export_again(path)}")
 
 

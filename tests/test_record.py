@@ -88,7 +88,7 @@ class Bench:
         lines = []
         for process in Path("/proc").glob("[0-9]*/cmdline"):
             try:
-                lines.append(process.read_bytes().replace(b"\0", b" ").decode())
+                lines.append(process.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
             except OSError:
                 continue
         return [line for line in lines if self.token in line]

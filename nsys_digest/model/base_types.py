@@ -203,7 +203,7 @@ class Stream:
 class OtherStreams:
     """The streams of a device that are not listed, together."""
 
-    streams: int = figure("count", "how many streams these are", label="streams", counts="streams")
+    streams: int = figure("count", "how many streams these are", label="other streams", counts="streams")
     busy_ns: int = figure("s", "busy times of each of these streams, added up", label="busy")
     count: int = figure("count", "operations of all kinds on them", label="count", counts="operations")
 

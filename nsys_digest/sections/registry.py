@@ -56,14 +56,19 @@ def make_sections(context: Context) -> MadeSections:
     if not context.selection.is_whole:
         raise UsageInvalid("sections are of the whole trace; a selection goes with the base figures alone")
     asked = [section for section in SECTIONS if section.is_asked_for(context.options)]
-    in_time, (launched, checks) = both(
-        lambda: _in_lane(Lane.time, asked, replace(context)), lambda: _launches(asked, replace(context))
+    in_time, ((launched, lost), impossible) = both(
+        lambda: _in_lane(Lane.time, asked, replace(context)),
+        lambda: (
+            _launches(asked, replace(context)),
+            impossible_times(context.events, context.scanned.gpu, context.session_ns),
+        ),
     )
     made = in_time | launched
     blind = {one for section in asked for one in section.blind_to}
     unseen = [warn for one in Blind if one in blind and (warn := one.warning(context.events, context.scanned.gpu))]
     told = [warn for section in asked for warn in made[section.name].warnings]
-    return MadeSections({section.name: made[section.name].value for section in asked}, (*checks, *unseen, *told))
+    values = {section.name: made[section.name].value for section in asked}
+    return MadeSections(values, (*lost, *impossible, *unseen, *told))
 
 
 def _in_lane(lane: Lane, asked: Iterable[Section], context: Context) -> dict[str, Made]:
@@ -71,6 +76,6 @@ def _in_lane(lane: Lane, asked: Iterable[Section], context: Context) -> dict[str
 
 
 def _launches(asked: Iterable[Section], context: Context) -> tuple[dict[str, Made], tuple[Warn, ...]]:
-    made = _in_lane(Lane.launches, asked, context)
-    checks = impossible_times(context.events, context.scanned.gpu, context.session_ns)
-    return made, (*context.lost.warnings, *checks)
+    """Make the sections of launched work, which is let go at the end, and return the warnings of lost launches."""
+    lost = context.lost.warnings  # before there is launched work in memory
+    return _in_lane(Lane.launches, asked, context), lost

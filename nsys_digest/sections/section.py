@@ -12,11 +12,11 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals
 from nsys_digest.model.base_types import Warn
-from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.sections.classified import Classified, exposed_collectives
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.lost_rows import LostRows, lost_rows
+from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.unlaunched_work import unlaunched_work
 from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.gpu import GpuTotals
@@ -24,21 +24,6 @@ from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.events import Events
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 from nsys_digest.units import counted
-
-
-@dataclass(frozen=True, slots=True)
-class SectionOptions:
-    """Which sections to make, how many gaps to list, the kernel categories, and the range that is a step."""
-
-    sections: tuple[str, ...]
-    gaps: int
-    kernel_categories: KernelCategories
-    step: str | None
-
-    @property
-    def needs_events(self) -> bool:
-        """Whether anything must be looked at one by one."""
-        return bool(self.sections) or self.step is not None
 
 
 @dataclass(frozen=True)  # no slots: what is worked out once is kept beside the fields

@@ -16,7 +16,8 @@ from nsys_digest.errors import MissingData
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import durations, sorted_percentile
-from nsys_digest.sections.section import Blind, Context, Lane, Made, Section, SectionOptions
+from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
+from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.step_work import causes_in_steps, launched_busy
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import Events

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsys_digest import __version__
 from nsys_digest.model.base_types import RunFacts
@@ -17,11 +18,10 @@ from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_ca
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.base import BaseFigures, base_figures
 from nsys_digest.sections.capture import capture, rows_by_process
-from nsys_digest.sections.categories import category_use
+from nsys_digest.sections.category_use import category_use
 from nsys_digest.sections.failed_calls import failed_calls
 from nsys_digest.sections.nvtx import dispatch_counts
-from nsys_digest.sections.registry import make_sections
-from nsys_digest.sections.section import Context, SectionOptions
+from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.warnings import is_incomplete, warnings
 from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.range_names import NvtxOptions
@@ -36,6 +36,9 @@ from nsys_digest.trace.scan import scan, scan_kernels
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.threads import Progress, default_threads, values_in_range
 from nsys_digest.units import utc_text
+
+if TYPE_CHECKING:
+    from nsys_digest.sections.registry import MadeSections
 
 
 def summarize_trace(trace: Path, options: SummarizeOptions) -> Digest:
@@ -134,12 +137,7 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
     rows = rows_by_process(scanned)
     missing = missing_columns(source)
     failed = failed_calls(scanned.api, strings)
-    made = None
-    if read.events is not None:
-        context = Context(
-            read.events, scanned, gpu, strings, base.range_idle_ns, facts.session_ns, job.sections, job.selection
-        )
-        made = make_sections(context)
+    made = _made(read, facts, job)
     sections = {} if made is None else dict(made.values)
     details = sections.pop("nvtx", {})
     warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, None if made is None else made.warnings)
@@ -171,6 +169,29 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
         path=job.given_path,
         run=RunFacts(utc_text(facts.recorded_at_ns), job.labels),
         **sections,
+    )
+
+
+def _made(read: _Read, facts: CaptureFacts, job: _Job) -> MadeSections | None:
+    """Make the sections; None where none is asked for."""
+    if read.events is None:
+        return None
+    # what makes them takes time to import, which a digest of the base alone is spared
+    from nsys_digest.sections.registry import make_sections
+    from nsys_digest.sections.section import Context
+
+    base = read.base
+    return make_sections(
+        Context(
+            read.events,
+            read.scanned,
+            base.gpu,
+            read.strings,
+            base.range_idle_ns,
+            facts.session_ns,
+            job.sections,
+            job.selection,
+        )
     )
 
 

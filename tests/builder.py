@@ -448,6 +448,27 @@ class TraceBuilder:
         }
         return self.row(RUNTIME, **(row | columns))
 
+    def overhead(
+        self,
+        name: str | int,
+        start: int,
+        end: int,
+        *,
+        process: int = 1,
+        thread: int = 1,
+        kind: int | None = None,
+        driver: bool = False,
+    ) -> Self:
+        """Add a row of overhead: of nsys itself, or of the CUDA driver; `kind` is its overheadType."""
+        row: Row = {
+            "start": start,
+            "end": end,
+            "globalTid": global_tid(process, thread),
+            "nameId": self._string_id(name),
+            "overheadType": kind,
+        }
+        return self.row("CUPTI_ACTIVITY_KIND_OVERHEAD" if driver else "PROFILER_OVERHEAD", **row)
+
     def _nvtx(
         self,
         event_type: int,

@@ -22,7 +22,10 @@ from oracle import _GPU_TABLES, _MARKS, _RANGES, _SERIALS, Record, _domain, _las
 Stretch = tuple[int, int]
 Classify = Callable[[str], str]
 
-CAUSES = ("queued", "launch_call", "sync", "memory_call", "module_call", "other_call", "host", "unattributed")
+CAUSES = (
+    *("queued", "launch_call", "sync", "memory_call", "module_call", "other_call", "host"),
+    *("profiler", "migration", "unattributed"),
+)
 KINDS = tuple(_GPU_TABLES)
 NO_RANGE = "(none)"
 
@@ -45,6 +48,21 @@ _DIRECTIONS = {
     12: "UVM DtoH",
     13: "UVM DtoD",
 }
+
+_MIGRATIONS = (11, 12, 13)
+_OVERHEAD_TABLES = ("PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD")
+# What a row of overhead stands for: by name, else by type, else in the first table the profiler.
+_OVERHEADS = {
+    "Runtime Triggered Module Loading": "module_call",
+    "Lazy Function Loading": "module_call",
+    "Command Buffer Full": "launch_call",
+    "CUPTI: Buffer flush": "profiler",
+    "CUPTI Instrumentation": "profiler",
+    "CUPTI Resource Management": "profiler",
+    "Unknown": None,
+    "dlopen(libx.so)": None,
+}
+_OVERHEAD_TYPES = {2: "module_call", 3: "profiler", 6: "module_call", 8: "launch_call"}
 
 _GRAPH_LAUNCHES = frozenset({"cudaGraphLaunch", "cuGraphLaunch"})
 # A name that ends in * stands for all that begin so.
@@ -124,6 +142,7 @@ class Trace:
     """The events of a file that the account looks at."""
 
     calls: list[Call]
+    overheads: list[Call]
     work: list[Work]
     ranges: list[Note]
     marks: list[Note]
@@ -194,6 +213,7 @@ def read_trace(path: Path, raw_nvtx_names: bool = False, classify: Classify = ca
     notes = _notes(tables, raw_nvtx_names)
     return Trace(
         calls,
+        _overheads(tables, strings),
         _work(tables, strings, calls),
         [note for note in notes if note.kind in _RANGES],
         [note for note in notes if note.kind in _MARKS],
@@ -218,6 +238,24 @@ def _calls(tables: dict[str, list[Record]], strings: dict[int, str], classify: C
         end = max(row["start"], row["end"])
         calls.append(Call(name, causes[name], row.get("globalTid"), row.get("correlationId"), row["start"], end))
     return calls
+
+
+def _overheads(tables: dict[str, list[Record]], strings: dict[int, str]) -> list[Call]:
+    """Return the rows of overhead that say what a thread did, as if they were calls.
+
+    They are named so that of equal extents they decide, of each other as loading, full queue, profiler.
+    """
+    rank = {"module_call": "~1", "launch_call": "~2", "profiler": "~3"}
+    found = []
+    for table in _OVERHEAD_TABLES:
+        for row in tables.get(table, []):
+            name = _string(strings, row["nameId"])
+            kind = row.get("overheadType")
+            default = _OVERHEAD_TYPES.get(kind or 0, "profiler" if table == _OVERHEAD_TABLES[0] else None)
+            cause = _OVERHEADS.get(name, default)
+            if cause is not None and row["end"] > row["start"]:
+                found.append(Call(rank[cause], cause, row["globalTid"], None, row["start"], row["end"]))
+    return found
 
 
 def _work(tables: dict[str, list[Record]], strings: dict[int, str], calls: list[Call]) -> list[Work]:
@@ -421,7 +459,7 @@ class _Threads:
 
     def __init__(self, trace: Trace) -> None:
         self.nested = [note for note in trace.ranges if note.kind in _PUSH_POP]
-        calls = _by(trace.calls, lambda call: call.thread)
+        calls = _by([*trace.calls, *trace.overheads], lambda call: call.thread)
         ranges = _by(self.nested, lambda note: note.thread)
         self.calls = {thread: _segments(events) for thread, events in calls.items()}
         self.ranges = {thread: _segments(events) for thread, events in ranges.items()}
@@ -447,7 +485,7 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
     host: dict[str, int] = defaultdict(int)
     call = after.launch
     if call is None:
-        causes["unattributed"] = end - start
+        causes[_without_launch(after)] = end - start
     else:
         causes["queued"] = max(0, end - max(start, call.end))
         for piece_start, piece_end, inside in _pieces(
@@ -471,6 +509,12 @@ def _gap(device: int, work: list[Work], stretch: Stretch, threads: _Threads) -> 
         ),
     }
     return gap, host
+
+
+def _without_launch(after: Work) -> str:
+    """Return the cause of a gap that work without a launch ends."""
+    moves = after.kind == "memcpy" and after.row["copyKind"] in _MIGRATIONS
+    return "migration" if moves else "unattributed"
 
 
 def _first_of_tied(one: Work) -> tuple[Any, ...]:
@@ -740,7 +784,7 @@ def _piece(work: list[Work], part: Stretch, ends: int, threads: _Threads) -> dic
     after = min((one for one in work if one.start == ends), key=_first_of_tied)
     call = after.launch
     if call is None:
-        return {"unattributed": part[1] - part[0]}
+        return {_without_launch(after): part[1] - part[0]}
     causes: dict[str, int] = defaultdict(int)
     until = min(max(call.end, part[0]), part[1])
     causes["queued"] += part[1] - until
@@ -992,6 +1036,17 @@ def _draw_thread(drawing: _Drawing, end: int, process: int, thread: int) -> None
         )
 
 
+def _draw_overheads(drawing: _Drawing, end: int, process: int, thread: int) -> None:
+    """Add rows of overhead, which may cross calls and each other."""
+    rng = drawing.rng
+    for _ in range(rng.choice((0, 0, 2, 6))):
+        start = rng.randint(-50, end)
+        name, kind = rng.choice((*_OVERHEADS, "TLS allocation", "New")), rng.choice((None, 0, 2, 3, 6, 8))
+        stop = start + rng.choice((0, -3, rng.randint(1, 60), rng.randint(1, 900)))
+        driver = rng.random() < 0.5
+        drawing.trace.overhead(name, start, stop, process=process, thread=thread, kind=kind, driver=driver)
+
+
 def random_account_trace(rng: Random, version: str = "2025.3") -> TraceBuilder:
     """Draw a small trace in which launches, calls and ranges hang together as in a real one.
 
@@ -1011,13 +1066,14 @@ def random_account_trace(rng: Random, version: str = "2025.3") -> TraceBuilder:
         for thread in _THREADS:
             if rng.random() < 0.8:
                 _draw_thread(drawing, end, process, thread)
+                _draw_overheads(drawing, end, process, thread)
     for _ in range(rng.randint(0, 5)):
         _draw_crossing(drawing, end)
     for _ in range(rng.randint(0, 4)):
         process, correlation = rng.choice(((101, 0), (202, None), (101, 9999), (_LOST_PROCESS, 1)))
         kind = rng.choice(("kernel", "kernel", "memcpy", "memset", "graph"))
         _draw_work(drawing, kind, rng.randint(-50, end + 800), process, correlation)
-    if rng.random() < 0.3:
+    for _ in range(rng.choice((0, 0, 1, 4))):
         start = rng.randint(0, end)
         where = drawing.where(rng.choice(_PROCESSES), 0)
         trace.memcpy(start, start + 60, **where, kind=rng.choice((11, 12, 13)), bytes=4096)

@@ -96,6 +96,8 @@ def test_a_gap_is_cut_along_the_launching_thread(tmp_path: Path) -> None:
         "module_call": {"sum_ns": 50, "gaps": 1, "longest_ns": 50},
         "other_call": {"sum_ns": 20, "gaps": 1, "longest_ns": 20},
         "host": {"sum_ns": 280, "gaps": 1, "longest_ns": 280},
+        "profiler": {"sum_ns": 0, "gaps": 0, "longest_ns": 0},
+        "migration": {"sum_ns": 0, "gaps": 0, "longest_ns": 0},
         "unattributed": {"sum_ns": 0, "gaps": 0, "longest_ns": 0},
     }
     assert device["host_by_nvtx"] == {
@@ -586,24 +588,24 @@ def test_random_traces_by_single_nanoseconds(version: str, tmp_path: Path) -> No
             end = gap["start_ns"] + gap["length_ns"]
             ending = [work for work in trace.work if work.device == gap["device"] and work.start == end < work.end]
             first = min(work.end for work in ending)
-            launches = {work.launch for work in ending if work.end == first}
+            launches = {(work.launch, work.row.get("copyKind") in (11, 12, 13)) for work in ending if work.end == first}
             if len(launches) > 1:
                 continue
-            (launch,) = launches
+            ((launch, moves),) = launches
             counts: dict[str, int] = {}
             for instant in range(gap["start_ns"], end):
-                cause = cause_at(instant, launch, trace.calls)
+                cause = cause_at(instant, launch, [*trace.calls, *trace.overheads], moves=moves)
                 counts[cause] = counts.get(cause, 0) + 1
             assert counts == gap["causes"], (seed, gap)
             seen |= counts.keys()
     assert seen == set(CAUSES)
 
 
-def cause_at(instant: int, launch: Call | None, calls: list[Call]) -> str:
+def cause_at(instant: int, launch: Call | None, calls: list[Call], *, moves: bool) -> str:
     """Return the cause of one nanosecond of a gap that ends in an operation with this launch."""
     if launch is None:
-        return "unattributed"
+        return "migration" if moves else "unattributed"
     if instant >= launch.end:
         return "queued"
     around = [call for call in calls if call.thread == launch.thread and call.start <= instant < call.end]
-    return min(around, key=lambda call: call.end - call.start).cause if around else "host"
+    return max(around, key=lambda call: (call.start, -call.end, call.name)).cause if around else "host"

@@ -96,7 +96,10 @@ def test_every_cause_of_idle_time(tmp_path: Path) -> None:
     assert len(idle.devices) == 1
     device = idle.devices[0]
     assert (device.device, device.idle_ns, device.gap_count) == (0, 200, 2)
-    assert device.causes == {name: Cause(ns, 1, ns) for name, ns in (first | {"unattributed": 20}).items()}
+    assert device.causes == {name: Cause(ns, 1, ns) for name, ns in (first | {"unattributed": 20}).items()} | {
+        "profiler": Cause(0, 0, 0),
+        "migration": Cause(0, 0, 0),
+    }
     assert device.host_by_nvtx_ns == {"outer": 25, "inner": 20}
     assert device.histogram == (Bin(0, 1000, 2, 200),)
     assert idle.longest == (

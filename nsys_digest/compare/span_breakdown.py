@@ -13,6 +13,7 @@ from nsys_digest.compare.devices import active, pair_devices
 from nsys_digest.model.base_types import Device
 from nsys_digest.model.catalogue import computed, figure, label, part, result
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.idle_causes import FORMER_CAUSE, NEWER_CAUSES
 from nsys_digest.model.section_types import DeviceIdle
 
 Group: TypeAlias = Literal["busy", "idle"]
@@ -99,7 +100,7 @@ def whole_breakdown(base: Digest, head: Digest) -> SpanBreakdown | None:
     if base.gpu_busy_union_ns is None or head.gpu_busy_union_ns is None:
         return None
     kernels = [_categories(digest) for digest in (base, head)]
-    idle = [_whole_idle(digest) for digest in (base, head)]
+    idle = _alike(*(_whole_idle(digest) for digest in (base, head)))
     sides = []
     for digest, categories, causes in zip((base, head), kernels, idle, strict=True):
         parts = _busy(active(digest), None if None in kernels else categories, digest.gpu_busy_union_ns or 0)
@@ -113,7 +114,7 @@ def device_breakdowns(base: Digest, head: Digest) -> tuple[DeviceSpanBreakdown, 
     bases, heads = active(base), active(head)
     for ours, theirs in pair_devices(base, head):
         devices = bases[ours], heads[theirs]
-        idle = [_device_idle(digest, place) for digest, place in ((base, ours), (head, theirs))]
+        idle = _alike(*(_device_idle(digest, place) for digest, place in ((base, ours), (head, theirs))))
         sides = [
             _busy((device,), None, device.busy_ns or 0) | _idle(None if None in idle else causes, device.idle_ns or 0)
             for device, causes in zip(devices, idle, strict=True)
@@ -141,6 +142,28 @@ def _idle(causes: Mapping[str, int] | None, idle_ns: int) -> _Parts:
     if causes is None:
         return {("idle", "idle"): idle_ns}
     return {(f"idle {cause}", "idle"): ns for cause, ns in causes.items()}
+
+
+_Causes: TypeAlias = dict[str, int]
+
+
+def _alike(base: _Causes | None, head: _Causes | None) -> tuple[_Causes | None, _Causes | None]:
+    """Return causes that mean the same on both sides; None where the older of two documents does not tell.
+
+    A document of before there was ``migration`` has its time as ``unattributed``; of before there was ``profiler`` it
+    lies in other causes, nobody knows in which.
+    """
+    if base is None or head is None:
+        return None, None
+    folded = [dict(causes) for causes in (base, head)]
+    for mine, other in (folded, folded[::-1]):
+        for name in [name for name in mine if name not in other and name in NEWER_CAUSES]:
+            ns = mine.pop(name)
+            if name in FORMER_CAUSE:
+                mine[FORMER_CAUSE[name]] = mine.get(FORMER_CAUSE[name], 0) + ns
+            elif ns:
+                return None, None
+    return folded[0], folded[1]
 
 
 def _categories(digest: Digest) -> dict[str, int] | None:

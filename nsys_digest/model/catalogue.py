@@ -56,7 +56,7 @@ class Declared:
     figure gets worse, None where neither is. ``counts`` says what a count counts. ``key`` is its key in JSON where the
     name of the field does not give it, ``former`` are keys that it had before, ``within`` is the object that it is
     written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have; to
-    one that ``grows`` names may be added.
+    one that ``grows`` names may be added, and documents of before lack the ``newer`` ones of its names.
     ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
     A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
     ``always`` one is in every document, though its field has a default. ``former_values`` are texts that were called
@@ -77,6 +77,7 @@ class Declared:
     left_out: bool = False
     inline: bool = False
     grows: bool = False
+    newer: tuple[str, ...] = ()
     after: str = ""
     always: bool = False
     former_values: tuple[tuple[str, str], ...] = ()
@@ -161,6 +162,7 @@ def part(
     left_out: bool = False,
     inline: bool = False,
     grows: bool = False,
+    newer: tuple[str, ...] = (),
     always: bool = False,
     default: Any = MISSING,
     default_factory: Any = MISSING,
@@ -176,6 +178,7 @@ def part(
         left_out=left_out,
         inline=inline,
         grows=grows,
+        newer=newer,
         always=always,
     )
     return _field(declared, default=default, default_factory=default_factory)

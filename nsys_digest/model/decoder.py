@@ -138,7 +138,9 @@ def _listed(value: Any) -> Any:
 
 def _value_reader(key: Key) -> Decoder:
     """Return what reads the value of a key."""
-    read = _decoder_of(key.hint, time=key.is_time, names=key.declared.names, grows=key.declared.grows)
+    declared = key.declared
+    required = tuple(name for name in declared.names if name not in declared.newer)
+    read = _decoder_of(key.hint, time=key.is_time, names=required, grows=declared.grows)
     return _with_present_values(read, dict(key.declared.former_values)) if key.declared.former_values else read
 
 

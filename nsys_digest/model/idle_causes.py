@@ -44,7 +44,7 @@ IDLE_CAUSES: Final[Mapping[str, IdleCause]] = {
         "idle in allocation",
     ),
     CallClass.module.value: IdleCause(
-        "in a call that loads, links or looks up code",
+        "in a call that loads, links or looks up code, or the trace says that code was loaded or compiled",
         "loading or looking up code",
         "idle loading code",
     ),
@@ -54,6 +54,16 @@ IDLE_CAUSES: Final[Mapping[str, IdleCause]] = {
         "host code, in no CUDA call",
         "idle in host code",
     ),
+    "profiler": IdleCause(
+        "the trace says that the thread did the profiler's own work, in a call or not",
+        "at the profiler's own work",
+        "idle for the profiler",
+    ),
+    "migration": IdleCause(
+        "unified memory moved as the gap ended, which no call launches",
+        "not known: the driver moved unified memory",
+        "idle before unified memory moved",
+    ),
     "unattributed": IdleCause(
         "the trace has no call that launched the operation",
         "the trace does not say",
@@ -62,6 +72,10 @@ IDLE_CAUSES: Final[Mapping[str, IdleCause]] = {
 }
 """By name, in the order of the document."""
 CAUSES: Final = tuple(IDLE_CAUSES)
+NEWER_CAUSES: Final = ("profiler", "migration")
+"""Causes that documents of before lack."""
+FORMER_CAUSE: Final[Mapping[str, str]] = {"migration": "unattributed"}
+"""What their time was there, where that is known."""
 _NEWER: Final = "of a newer version of the digest"
 
 

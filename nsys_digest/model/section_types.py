@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nsys_digest.model.catalogue import computed, figure, label, part, result
-from nsys_digest.model.idle_causes import CAUSES
+from nsys_digest.model.idle_causes import CAUSES, NEWER_CAUSES
 from nsys_digest.units import to_seconds
 
 SECTIONS: Final = (
@@ -72,7 +72,11 @@ class DeviceIdle:
     idle_ns: int = figure("s", "idle time, that of the device in `devices`", bad="up", label="idle")
     gap_count: int = figure("count", "stretches without activity", label="gaps", counts="gaps")
     causes: Mapping[str, Cause] = part(
-        "the idle time by cause; they add up to it exactly, and all are always there", names=CAUSES, grows=True
+        "the idle time by cause; they add up to it exactly, and all are always there, but for `profiler` and "
+        "`migration` in documents that were written before there were these",
+        names=CAUSES,
+        grows=True,
+        newer=NEWER_CAUSES,
     )
     host_by_nvtx_ns: Mapping[str, int] = figure(
         "s",
@@ -83,6 +87,14 @@ class DeviceIdle:
         key="host_by_nvtx",
     )
     histogram: tuple[Bin, ...] = part("gaps by length in powers of ten, from below 1 µs up to the longest")
+    queue_full_ns: int | None = figure(
+        "s",
+        "the part of `launch_call` in which the launch waited, as the queue of commands was full, by the trace's own "
+        "account; null where the trace has no overhead of the driver, and in older documents",
+        bad="up",
+        label="queue full",
+        default=None,
+    )
 
 
 @result

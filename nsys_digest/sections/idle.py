@@ -21,12 +21,14 @@ from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
-from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches
+from nsys_digest.sections.thread_timeline import PROFILER, QUEUE_FULL, ThreadTimeline, thread_batches
 from nsys_digest.trace.columns import Ints, small_ids
-from nsys_digest.trace.events import NONE, Events, Operations
-from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
+from nsys_digest.trace.events import CLASSES, NONE, Events, Operations
+from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MIGRATION_KINDS, name_of
 
-_QUEUED, _HOST, _UNATTRIBUTED = (CAUSES.index(name) for name in ("queued", "host", "unattributed"))
+_QUEUED, _LAUNCH, _HOST, _PROFILER, _MIGRATION, _UNATTRIBUTED = map(
+    CAUSES.index, ("queued", "launch_call", "host", "profiler", "migration", "unattributed")
+)
 NO_RANGE: Final = "(none)"
 _IN_CALLS = slice(_QUEUED + 1, _HOST)
 _FIRST_BIN_NS = 1_000
@@ -101,7 +103,7 @@ def thread_of_gaps(events: Events, found: DeviceGaps) -> Int64s:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class PlacedGaps:
     """Gaps that calls of some threads ended, as places on the number line of these threads."""
 
     start: Int64s
@@ -110,17 +112,24 @@ class _Placed:
     end: Int64s
 
     @classmethod
-    def of(cls, events: Events, lines: Lines, found: DeviceGaps, thread: Ints) -> _Placed:
+    def of(cls, events: Events, lines: Lines, found: DeviceGaps, thread: Ints) -> PlacedGaps:
+        """Place gaps, of which the i-th was ended by a call of ``thread[i]``, one of the lines."""
         until_ns = np.clip(events.calls.end_ns[events.operations.call[found.ended_by]], found.start_ns, found.end_ns)
         return cls(*(lines.put(times, thread) for times in (found.start_ns, until_ns, found.end_ns)))
 
-    def causes(self, timeline: ThreadTimeline) -> Int64s:
-        """Return the time of each cause, shape (causes, n)."""
+    def causes(self, doing: Int64s) -> Int64s:
+        """Return the time of each cause, shape (causes, n), from what the threads were doing, shape (doings, n)."""
         amounts = np.zeros((len(CAUSES), self.start.size), np.int64)
         amounts[_QUEUED] = self.end - self.until
-        amounts[_IN_CALLS] = timeline.in_calls(self.start, self.until)
-        amounts[_HOST] = self.until - self.start - amounts[_IN_CALLS].sum(axis=0)
+        amounts[_IN_CALLS], amounts[_PROFILER] = doing[: len(CLASSES)], doing[PROFILER]
+        amounts[_LAUNCH] += doing[QUEUE_FULL]
+        amounts[_HOST] = self.until - self.start - doing.sum(axis=0)
         return amounts
+
+    def host(self, timeline: ThreadTimeline) -> Intervals:
+        """Return where the threads were in no call, as places."""
+        open_ = np.flatnonzero(self.until > self.start)
+        return subtract(Intervals(self.start[open_], self.until[open_]), timeline.any_call())
 
 
 def causes_of(events: Events, found: DeviceGaps) -> Iterator[tuple[Int64s, Int64s]]:
@@ -129,18 +138,25 @@ def causes_of(events: Events, found: DeviceGaps) -> Iterator[tuple[Int64s, Int64
     order = np.empty(by_thread.place.size, np.int64)
     order[by_thread.place] = np.arange(order.size)
     alone = by_thread.unattributed()
-    yield order[alone], _unattributed(by_thread.gaps.some(alone))
+    yield order[alone], _without_call(events, by_thread.gaps.some(alone))
     for lines in thread_batches(events):
         timeline: ThreadTimeline | None = None
         for part in by_thread.of_threads(lines):
             timeline = timeline if timeline is not None else ThreadTimeline.of(events, lines)
-            placed = _Placed.of(events, lines, by_thread.gaps.some(part), by_thread.thread[part])
-            yield order[part], placed.causes(timeline)
+            placed = PlacedGaps.of(events, lines, by_thread.gaps.some(part), by_thread.thread[part])
+            yield order[part], placed.causes(timeline.in_calls(placed.start, placed.until))
 
 
-def _unattributed(found: DeviceGaps) -> Int64s:
+def _without_call(events: Events, found: DeviceGaps) -> Int64s:
+    """Return the causes of gaps that end with work of no known call, shape (causes, n)."""
+    operations = events.operations
     amounts = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
-    amounts[_UNATTRIBUTED] = found.end_ns - found.start_ns
+    migrates = np.array([copy.kind in MIGRATION_KINDS for copy in operations.copy_labels], bool)
+    moved = operations.kind[found.ended_by] == GPU_KINDS.index("memcpy")
+    moved[moved] = migrates[operations.label[found.ended_by[moved]]]
+    length_ns = found.end_ns - found.start_ns
+    amounts[_MIGRATION] = np.where(moved, length_ns, 0)
+    amounts[_UNATTRIBUTED] = length_ns - amounts[_MIGRATION]
     return amounts
 
 
@@ -156,24 +172,25 @@ class _DeviceCauses:
         self._by_thread = ThreadGaps.of(events, found)
         self._total, self._gaps, self._longest = (np.zeros(len(CAUSES), np.int64) for _ in range(3))
         self._host_by_group = np.zeros(int(events.ranges.group.max(initial=-1)) + 1, np.int64)
-        self._host_outside = 0
+        self._host_outside = self._queue_full = 0
         self._listed = np.sort(self._by_thread.place[_longest(length_ns, top)])
         """The longest gaps."""
         self._listed_causes = np.zeros((len(CAUSES), self._listed.size), np.int64)
         alone = self._by_thread.unattributed()
-        self._add(alone, _unattributed(self._by_thread.gaps.some(alone)))
+        self._add(alone, _without_call(events, self._by_thread.gaps.some(alone)))
 
     def add_threads(self, lines: Lines, timeline_of: Callable[[Lines], ThreadTimeline]) -> None:
         """Explain the gaps that calls of these threads ended, a slice of them at a time."""
         for part in self._by_thread.of_threads(lines):
             found, thread = self._by_thread.gaps.some(part), self._by_thread.thread[part]
-            placed = _Placed.of(self._events, lines, found, thread)
+            placed = PlacedGaps.of(self._events, lines, found, thread)
             self._add_gaps(part, placed, timeline_of(lines).during(int(placed.start[0]), int(placed.end[-1])))
 
-    def _add_gaps(self, part: slice, placed: _Placed, timeline: ThreadTimeline) -> None:
-        self._add(part, placed.causes(timeline))
-        open_ = np.flatnonzero(placed.until > placed.start)
-        host = subtract(Intervals(placed.start[open_], placed.until[open_]), timeline.any_call())
+    def _add_gaps(self, part: slice, placed: PlacedGaps, timeline: ThreadTimeline) -> None:
+        doing = timeline.in_calls(placed.start, placed.until)
+        self._add(part, placed.causes(doing))
+        self._queue_full += int(doing[QUEUE_FULL].sum())
+        host = placed.host(timeline)
         inside = Coverage(host).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
         np.add.at(self._host_by_group, self._events.ranges.group[timeline.ranges.owner], inside)
         self._host_outside += host.total_ns - int(inside.sum())
@@ -200,6 +217,7 @@ class _DeviceCauses:
             causes={name: Cause(ns, gaps, longest) for name, ns, gaps, longest in columns},
             host_by_nvtx_ns=dict(host),
             histogram=self.histogram,
+            queue_full_ns=self._queue_full if self._events.overheads.of_driver else None,
         )
 
     def longest(self, operation_name: Callable[[int], str], names: Sequence[str], name_of_group: Int64s) -> list[Gap]:

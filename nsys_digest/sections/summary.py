@@ -124,6 +124,7 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         job.when_read()
     labels = () if rows is None else rows.operations.kernel_labels
     names = {*scanned.gpu.kernel_names, *(full for _, full in labels), *(name for _, name in scanned.api.groups)}
+    names |= set() if rows is None else rows.name_ids
     strings = source.strings(STRINGS, names)
     with values_in_range(source, "the GPU activity"):
         base = base_figures(scanned, activity, facts, strings, job.selection)

@@ -10,14 +10,26 @@ import numpy as np
 from nsys_digest.algorithms.intervals import Int64s, Intervals, joined
 from nsys_digest.algorithms.lines import Lines, batches, lines_of
 from nsys_digest.algorithms.nesting import Segments, innermost
+from nsys_digest.algorithms.overlay import Owners, overlaid
+from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.events import CLASSES, Events
+from nsys_digest.trace.events import CLASSES, NONE, OVERHEADS, Events
+from nsys_digest.trace.nsys.overheads import Overhead
+
+PROFILER, QUEUE_FULL = len(CLASSES), len(CLASSES) + 1
+"""What a segment can be beside the class of a call: the profiler's own work, a launch that a full queue holds."""
+DOINGS = len(CLASSES) + 2
+_CLASS_OF_OVERHEAD = {
+    Overhead.loading: CLASSES.index(CallClass.module),
+    Overhead.profiler: PROFILER,
+    Overhead.queue_full: QUEUE_FULL,
+}
 
 
 def thread_batches(events: Events) -> Iterator[Lines]:
     """Cut the threads that made calls into batches of which each is looked at as a whole."""
-    calls, ranges, operations = events.calls, events.ranges, events.operations
-    columns = [(events.start_ns, events.end_ns) for events in (calls, ranges, operations)]
+    calls, ranges = events.calls, events.ranges
+    columns = [(one.start_ns, one.end_ns) for one in (calls, ranges, events.operations, events.overheads)]
     times = [(int(min(a.min(), b.min())), int(max(a.max(), b.max()))) for a, b in columns if a.size]
     if times:
         edges = calls.edges + ranges.edges[: calls.edges.size]
@@ -28,8 +40,9 @@ def thread_batches(events: Events) -> Iterator[Lines]:
 class ThreadTimeline:
     """Some threads: segments of their calls, with the class of the innermost, and of their push/pop ranges.
 
-    Times are places on the number line of ``lines``. ``class_of_call`` is by segment, an index into ``CLASSES``; the
-    owners of ``ranges`` are indices into all ranges.
+    Times are places on the number line of ``lines``. ``class_of_call`` is by segment, an index into ``CLASSES`` or one
+    of the two above; the owners of ``ranges`` are indices into all ranges. Rows of overhead that say what the thread
+    did nest with the calls.
     """
 
     lines: Lines
@@ -51,6 +64,12 @@ class ThreadTimeline:
             start_ns, end_ns, group = start_ns[real], end_ns[real], group[real]
         segments = innermost(start_ns, end_ns)
         class_of_call = calls.class_of_group.astype(np.int8)[group[segments.owner]]
+        overheads, class_of_overhead = _overheads(events, lines)
+        if overheads.start_ns.size:
+            rows = innermost(*overheads)
+            segments, rows = overlaid(segments, Owners(start_ns, end_ns), rows, overheads)
+            class_of_call = calls.class_of_group.astype(np.int8)[group[segments.owner]]
+            segments, class_of_call = _in_order(segments, class_of_call, rows, class_of_overhead[rows.owner])
         part = slice(int(ranges.edges[lines.low]), int(ranges.edges[lines.high]))
         chosen = ranges.is_push_pop[part] & (ranges.end_ns[part] > ranges.start_ns[part])
         own = np.flatnonzero(chosen) + part.start
@@ -72,14 +91,17 @@ class ThreadTimeline:
         )
 
     def in_calls(self, start: Int64s, end: Int64s) -> Int64s:
-        """Return the time that each interval of places spends in calls of each class, shape (classes, n)."""
-        amounts = np.zeros((len(CLASSES), start.size), np.int64)
+        """Return the time that each interval of places spends in each class of call, ``PROFILER`` and ``QUEUE_FULL``.
+
+        The shape is (``DOINGS``, n).
+        """
+        amounts = np.zeros((DOINGS, start.size), np.int64)
         if not self.calls.start_ns.size:
             return amounts
         edges = [self._position(place) for place in (start, end)]
         length_ns = self.calls.end_ns - self.calls.start_ns
         covered = np.zeros(length_ns.size + 1, np.int64)  # time in calls of a class before each segment
-        for index in range(len(CLASSES)):
+        for index in range(DOINGS):
             of_class = self.class_of_call == index
             if of_class.any():
                 np.multiply(length_ns, of_class, out=covered[1:])
@@ -98,8 +120,27 @@ class ThreadTimeline:
         return position, last, beyond_ns
 
     def any_call(self) -> Intervals:
-        """Return the places in which a thread was in any call."""
+        """Return the places in which a thread was in any call, or a row of overhead says what it did."""
         return joined([Intervals(self.calls.start_ns, self.calls.end_ns)])
+
+
+def _overheads(events: Events, lines: Lines) -> tuple[Owners, Ints]:
+    """Return the rows of overhead of some threads that say what the thread did, as places, and the class of each."""
+    overheads = events.overheads
+    part = slice(int(overheads.edges[lines.low]), int(overheads.edges[lines.high]))
+    class_of_kind = np.array([_CLASS_OF_OVERHEAD.get(kind, NONE) for kind in OVERHEADS], np.int8)
+    found = class_of_kind[overheads.kind[part]]
+    known = np.flatnonzero(found != NONE)
+    thread = lines_of(overheads.edges, lines.low, lines.high)[known]
+    times = (column[part][known] for column in (overheads.start_ns, overheads.end_ns))
+    return Owners(*(lines.put(column, thread) for column in times)), found[known]
+
+
+def _in_order(one: Segments, of_one: Ints, other: Segments, of_other: Ints) -> tuple[Segments, Ints]:
+    """Put two sets of disjoint segments in order, each with its class."""
+    order = np.argsort(np.concatenate((one.start_ns, other.start_ns)), kind="stable")
+    segments = Segments(*(np.concatenate(columns)[order] for columns in zip(one, other, strict=True)))
+    return segments, np.concatenate((of_one, of_other))[order]
 
 
 def _reaching_into(segments: Segments, low: int, high: int) -> slice:

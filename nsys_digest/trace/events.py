@@ -11,10 +11,12 @@ import numpy as np
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.trace.columns import Bools, Ints
+from nsys_digest.trace.nsys.overheads import Overhead
 from nsys_digest.trace.nsys.tables import THREAD_BITS
 
 NONE = -1
 CLASSES = tuple(CallClass)
+OVERHEADS = tuple(Overhead)
 
 
 class CopyLabel(NamedTuple):
@@ -150,11 +152,28 @@ class WaitedFor:
 
 
 @dataclass(frozen=True, slots=True)
+class Overheads:
+    """Rows of overhead on the threads of the calls, by thread, then by start; arrays of shape (n,).
+
+    ``edges[t]:edges[t + 1]`` are those of thread ``t`` of the calls; each has a length.
+    """
+
+    start_ns: Int64s
+    end_ns: Int64s
+    kind: Ints
+    """Index into ``OVERHEADS``."""
+    edges: Int64s
+    of_driver: bool
+    """Whether the trace has overhead of the driver, on any thread: loading, compilation, full queues."""
+
+
+@dataclass(frozen=True, slots=True)
 class Events:
     """Everything one by one; the marks are by thread, then by start, then by name."""
 
     operations: Operations
     calls: Calls
+    overheads: Overheads
     ranges: Ranges
     marks: Marks
     waits: Mapping[int, WaitedFor]

@@ -13,9 +13,11 @@ from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_class, call_na
 from nsys_digest.trace.collect.api import ApiTotals, CallRows
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.collect.operations import OperationRows
+from nsys_digest.trace.collect.overheads import OverheadRows
 from nsys_digest.trace.collect.whole import EventRows, Scanned
 from nsys_digest.trace.columns import Ints, smallest_type
-from nsys_digest.trace.events import CLASSES, NONE, Calls, Events, Marks, Operations
+from nsys_digest.trace.events import CLASSES, NONE, OVERHEADS, Calls, Events, Marks, Operations, Overheads
+from nsys_digest.trace.nsys.overheads import Overhead, overhead_of
 from nsys_digest.trace.nsys.tables import GPU_KINDS, MIGRATION_KINDS, name_of
 
 _DENSE = 8
@@ -29,7 +31,8 @@ def link(rows: EventRows, scanned: Scanned, names: Mapping[int, str], devices: S
     """
     calls = _calls(rows.calls, scanned.api, names)
     operations = _operations(rows.operations, scanned.gpu, devices, calls)
-    return Events(operations, calls, rows.ranges, _in_order(scanned.nvtx.marks), rows.waits)
+    overheads = _overheads(rows.overheads, calls, names)
+    return Events(operations, calls, overheads, rows.ranges, _in_order(scanned.nvtx.marks), rows.waits)
 
 
 def _calls(rows: CallRows, api: ApiTotals, names: Mapping[int, str]) -> Calls:
@@ -47,6 +50,20 @@ def _calls(rows: CallRows, api: ApiTotals, names: Mapping[int, str]) -> Calls:
         process_of_group=np.array([process for process, _ in api.groups], np.int64),
         failed=rows.failed,
     )
+
+
+def _overheads(rows: OverheadRows, calls: Calls, names: Mapping[int, str]) -> Overheads:
+    """Keep the rows of threads with calls, and say what each is."""
+    number = {thread: index for index, thread in enumerate(calls.threads)}
+    of_thread = np.array([number.get(thread, NONE) for thread in rows.threads], np.int64)
+    kinds = [overhead_of(table, name_of(name, names), kind) for table, name, kind in rows.labels]
+    of_label = np.array([OVERHEADS.index(kind) for kind in kinds], np.int8)
+    thread, kind = of_thread[rows.thread], of_label[rows.label]
+    order = np.lexsort((kind, rows.end_ns, rows.start_ns, thread))
+    order = order[int(np.count_nonzero(thread == NONE)) :]
+    edges = np.searchsorted(thread[order], np.arange(len(calls.threads) + 1))
+    of_driver = any(kind in (Overhead.loading, Overhead.queue_full) for kind in kinds)
+    return Overheads(rows.start_ns[order], rows.end_ns[order], kind[order], edges, of_driver)
 
 
 def _operations(rows: OperationRows, gpu: GpuTotals, devices: Sequence[int], calls: Calls) -> Operations:

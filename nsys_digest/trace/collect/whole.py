@@ -17,10 +17,20 @@ from nsys_digest.trace.collect.gpu import GpuPart, GpuTotals
 from nsys_digest.trace.collect.names import NameRanking
 from nsys_digest.trace.collect.nvtx import NvtxPart, NvtxTotals
 from nsys_digest.trace.collect.operations import OperationRows
+from nsys_digest.trace.collect.overheads import OverheadPart, OverheadRows
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.waits import WaitPart
 from nsys_digest.trace.events import Ranges, WaitedFor
-from nsys_digest.trace.nsys.tables import GPU_KINDS, STRINGS, api_query, gpu_query, nvtx_query, wait_query
+from nsys_digest.trace.nsys.overheads import overhead_query
+from nsys_digest.trace.nsys.tables import (
+    GPU_KINDS,
+    OVERHEAD_TABLES,
+    STRINGS,
+    api_query,
+    gpu_query,
+    nvtx_query,
+    wait_query,
+)
 from nsys_digest.trace.source import Query, Source
 from nsys_digest.trace.threads import Task
 
@@ -51,9 +61,15 @@ class EventRows:
 
     operations: OperationRows
     calls: CallRows
+    overheads: OverheadRows
     ranges: Ranges
     waits: Mapping[int, WaitedFor]
     """What waits of each process were for, by globalPid."""
+
+    @property
+    def name_ids(self) -> set[int]:
+        """The string ids of the names in use that no total has."""
+        return {name for _, name, _ in self.overheads.labels}
 
 
 class TracePart:
@@ -89,6 +105,8 @@ class TracePart:
         self._gpu = GpuPart(counts if detail else None, chosen)
         self._api = ApiPart(self._count(self._api_query) if detail else None, chosen)
         self._waits = WaitPart(self._count(self._wait_query))
+        self._overhead_queries = [overhead_query(source, table) if detail else None for table in OVERHEAD_TABLES]
+        self._overheads = OverheadPart(sum(map(self._count, self._overhead_queries)))
         self._nvtx = self._nvtx_part(None)
 
     def _count(self, query: Query | None) -> int:
@@ -108,6 +126,10 @@ class TracePart:
         for query, take in ((self._api_query, self._api.add), (self._wait_query, self._waits.add)):
             if query is not None:
                 yield Task(query, take, threading.Lock())
+        lock = threading.Lock()
+        for table, query in enumerate(self._overhead_queries):
+            if query is not None:
+                yield Task(query, partial(self._overheads.add, table), lock)
         yield from self.tables_of_ranges()
 
     def tables_of_ranges(self) -> Iterator[Task]:
@@ -134,6 +156,7 @@ class TracePart:
         self._gpu.merge(other._gpu)
         self._api.merge(other._api)
         self._waits.merge(other._waits)
+        self._overheads.merge(other._overheads)
         self._nvtx.merge(other._nvtx)
 
     def finish(self, name_count: int | None) -> tuple[Scanned, Activity, EventRows | None]:
@@ -144,5 +167,5 @@ class TracePart:
         )
         rows = None
         if operations is not None and calls is not None and ranges is not None:
-            rows = EventRows(operations, calls, ranges, self._waits.finish())
+            rows = EventRows(operations, calls, self._overheads.finish(), ranges, self._waits.finish())
         return Scanned(of_gpu, of_api, of_nvtx, name_count), Activity(work_in_time, ranges_in_time), rows

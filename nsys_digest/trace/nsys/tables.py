@@ -19,6 +19,7 @@ API: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
 NVTX: Final = "NVTX_EVENTS"
 WAITS: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 DIAGNOSTICS: Final = "DIAGNOSTIC_EVENT"
+OVERHEAD_TABLES: Final = ("PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD")
 GPU_TABLES: Final[Mapping[str, str]] = {
     "kernel": "CUPTI_ACTIVITY_KIND_KERNEL",
     "memcpy": "CUPTI_ACTIVITY_KIND_MEMCPY",
@@ -240,7 +241,8 @@ def event_tables(source: Source) -> list[str]:
 
 def is_read(source: Source, table: str) -> bool:
     """Tell whether a digest needs that table."""
-    return table in _SMALL_TABLES or table in (*event_tables(source), find_table(source, WAITS))
+    one_by_one = (find_table(source, name) for name in (WAITS, *OVERHEAD_TABLES))
+    return table in _SMALL_TABLES or table in (*event_tables(source), *one_by_one)
 
 
 def missing_columns(source: Source) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.labels import check_label
-from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:
@@ -108,7 +108,10 @@ def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(sections, str):
         raise UsageInvalid(f"sections is the text {sections!r}; give a list of names")
     asked = set(sections)
-    unknown = sorted(asked - set(SECTIONS))
+    known = (*SECTIONS, *ON_REQUEST)
+    unknown = sorted(asked - set(known))
     if unknown:
-        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
-    return tuple(name for name in SECTIONS if name in asked)
+        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(known)}")
+    if "host" in asked:
+        asked.add("idle")  # what it splits
+    return tuple(name for name in known if name in asked)

@@ -27,6 +27,10 @@ GRAPH_TRACE = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
 SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 NVTX = "NVTX_EVENTS"
+OS_CALLS = "OSRT_API"
+SCHEDULING = "SCHED_EVENTS"
+SAMPLES = "COMPOSITE_EVENTS"
+CALL_STACKS = "SAMPLING_CALLCHAINS"
 
 # Hardware id 1 (bits 56 to 63) and VM id 1 (bits 48 to 55): global ids that no double can hold.
 _MACHINE = (1 << 56) | (1 << 48)
@@ -59,6 +63,12 @@ _TABLES: dict[str, str] = {
         "start! end! globalTid correlationId<2022.2 nameId! returnValue!<2026.1 overheadType!>=2026.1"
     ),
     "CUPTI_ACTIVITY_KIND_OVERHEAD>=2026.1": ("start! end! eventClass! globalTid correlationId nameId overheadType!"),
+    OS_CALLS: "start! end! eventClass! globalTid nameId! returnValue! nestingLevel callchainId!",
+    SCHEDULING: "start! cpu! isSchedIn! globalTid threadState>=2025.3 threadBlock>=2025.3",
+    SAMPLES: "id! start! cpu threadState globalTid cpuCycles!",
+    CALL_STACKS: (
+        "id! symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth!"
+    ),
     NVTX: (
         "start! end eventType! rangeId category color text:TEXT globalTid endGlobalTid textId domainId "
         "uint64Value int64Value doubleValue:REAL uint32Value int32Value floatValue:REAL jsonTextId "
@@ -448,6 +458,36 @@ class TraceBuilder:
         }
         return self.row(RUNTIME, **(row | columns))
 
+    def os_call(self, name: str | int, start: int, end: int, *, process: int = 1, thread: int = 1) -> Self:
+        """Add a call of the OS runtime libraries."""
+        return self.row(
+            OS_CALLS,
+            start=start,
+            end=end,
+            eventClass=27,
+            globalTid=global_tid(process, thread),
+            nameId=self._string_id(name),
+        )
+
+    def scheduled(self, at: int, *, on: bool, process: int = 1, thread: int = 1) -> Self:
+        """Say that a thread came onto a CPU, or left it."""
+        return self.row(SCHEDULING, start=at, cpu=0, isSchedIn=int(on), globalTid=global_tid(process, thread))
+
+    def sample(self, at: int, frames: Sequence[tuple[str | None, str]], *, process: int = 1, thread: int = 1) -> Self:
+        """Add a sampled call stack: function and module of each frame, what ran first; None is but an address."""
+        number = len(self._rows.get(SAMPLES, [])) + 1
+        self.row(SAMPLES, id=number, start=at, globalTid=global_tid(process, thread))
+        for depth, (function, module) in enumerate(frames):
+            self.row(
+                CALL_STACKS,
+                id=number,
+                stackDepth=depth,
+                symbol=self._string_id(function or f"0x7f{depth:04x}"),
+                module=self._string_id(module),
+                unresolved=None if function else 1,
+            )
+        return self
+
     def overhead(
         self,
         name: str | int,
@@ -735,7 +775,7 @@ class TraceBuilder:
         dropped = self._dropped_columns.get(table, set())
         columns = [column for column in columns_of(table, self.version) if column.name not in dropped]
         declarations = [column.declaration() for column in columns]
-        if columns[0].name == "id":
+        if columns[0].name == "id" and table != CALL_STACKS:
             declarations[0] += " PRIMARY KEY"
         execute(f"CREATE TABLE {table} ({', '.join(declarations)})", ())
         insert = _INSERT.format(table, ", ".join("?" * len(columns)))

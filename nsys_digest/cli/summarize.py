@@ -13,6 +13,7 @@ from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Outpu
 from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
 
 
 class ReaderChoice(StrEnum):
@@ -30,9 +31,12 @@ def chosen_sections(names: str) -> list[str] | None:
     asked = words_of(names)
     if not asked:
         raise UsageInvalid("--sections names none; give all, base, or names separated by commas")
+    if asked[0] == "all" and set(asked[1:]) <= set(ON_REQUEST):
+        return [*SECTIONS, *asked[1:]]
     if {"all", "base"} & set(asked):
         raise UsageInvalid(
-            f"--sections {names}: all and base stand alone; give names separated by commas, or one of them"
+            f"--sections {names}: all and base stand alone, but for all,{','.join(ON_REQUEST)}; give names separated "
+            "by commas, or one of them"
         )
     return asked
 
@@ -56,7 +60,11 @@ def command(
     ] = 100_000,
     sections: Annotated[
         str,
-        typer.Option("--sections", metavar="NAMES", help="all, base (none, faster), or names separated by commas."),
+        typer.Option(
+            "--sections",
+            metavar="NAMES",
+            help="all, base (none, faster), or names separated by commas; all,host for host code too.",
+        ),
     ] = "all",
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nsys_digest.model.catalogue import computed, figure, label, part, result
+from nsys_digest.model.host_types import HostSplit
 from nsys_digest.model.idle_causes import CAUSES, NEWER_CAUSES
 from nsys_digest.units import to_seconds
 
@@ -21,6 +22,8 @@ SECTIONS: Final = (
     "kernel_durations",
 )
 """The sections that can be left out; ``steps`` is there when a step is named."""
+ON_REQUEST: Final = ("host",)
+"""The sections that are made only where they are asked for by name."""
 
 
 @result
@@ -95,6 +98,7 @@ class DeviceIdle:
         label="queue full",
         default=None,
     )
+    host: HostSplit | None = part("what section host adds", inline=True, default=None)
 
 
 @result

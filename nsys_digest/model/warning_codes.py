@@ -20,6 +20,7 @@ CODES: Final[Mapping[str, str]] = {
     "skipped-intervals": "zero-length or reversed intervals count for no time",
     "unattributed-work": "GPU work without a launch call: the sections that explain cannot place it",
     "graph-kernels-unseen": "CUDA graphs were traced as a whole: sections about kernels do not see inside them",
+    "host-unseen": "the trace lacks tables that say what threads did in host code",
     "dispatch-capped": "there are more modes and sizes of dispatch marks than are listed",
     "streams-capped": "a device has more streams than are listed",
     "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",

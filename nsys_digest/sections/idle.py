@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
+from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, joined, subtract, union
 from nsys_digest.algorithms.lines import Lines
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
@@ -130,6 +130,15 @@ class PlacedGaps:
         """Return where the threads were in no call, as places."""
         open_ = np.flatnonzero(self.until > self.start)
         return subtract(Intervals(self.start[open_], self.until[open_]), timeline.any_call())
+
+
+def host_of(events: Events, by_thread: ThreadGaps, lines: Lines, timeline: ThreadTimeline) -> Intervals:
+    """Return where the threads that ended the gaps of a device were in no call within them, as places."""
+    pieces = []
+    for part in by_thread.of_threads(lines):
+        placed = PlacedGaps.of(events, lines, by_thread.gaps.some(part), by_thread.thread[part])
+        pieces.append(placed.host(timeline.during(int(placed.start[0]), int(placed.end[-1]))))
+    return joined(pieces)
 
 
 def causes_of(events: Events, found: DeviceGaps) -> Iterator[tuple[Int64s, Int64s]]:
@@ -271,6 +280,13 @@ def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
     return tuple(bins)
 
 
+def devices_at_work(events: Events, devices: int) -> list[int]:
+    """Return which of the devices have an operation that took time."""
+    operations = events.operations
+    took_time = operations.end_ns > operations.start_ns
+    return [index for index in range(devices) if (took_time & (operations.device == index)).any()]
+
+
 def idle(
     events: Events, devices: Sequence[int], top: int, strings: Mapping[int, str], range_names: Sequence[str]
 ) -> Idle:
@@ -278,8 +294,7 @@ def idle(
 
     ``devices`` are the CUDA ordinals by index, ``strings`` the texts of string ids, ``range_names`` by group.
     """
-    operations = events.operations
-    took_time = operations.end_ns > operations.start_ns
+    operations, at_work = events.operations, devices_at_work(events, len(devices))
     operation_name = partial(operation_name_of, operations, strings)
     timeline_of = lru_cache(1)(lambda lines: ThreadTimeline.of(events, lines))  # those of all would not fit
     ids: dict[str, int] = {}
@@ -287,13 +302,12 @@ def idle(
     name_of_group = np.array([ids.setdefault(name, len(ids)) for name in range_names[:groups]], np.int64)
     all_lines = list(thread_batches(events))
     explained, longest = [], []
-    for index, ordinal in enumerate(devices):
-        if (took_time & (operations.device == index)).any():
-            causes = _DeviceCauses(events, index, ordinal, top)
-            for lines in all_lines:
-                causes.add_threads(lines, timeline_of)
-            explained.append(causes.result(range_names))
-            longest += causes.longest(operation_name, list(ids), name_of_group)
+    for index in at_work:
+        causes = _DeviceCauses(events, index, devices[index], top)
+        for lines in all_lines:
+            causes.add_threads(lines, timeline_of)
+        explained.append(causes.result(range_names))
+        longest += causes.longest(operation_name, list(ids), name_of_group)
     longest.sort(key=lambda gap: (-gap.length_ns, gap.device, gap.start_ns))
     return Idle(tuple(explained), tuple(longest[:top]))
 

@@ -14,6 +14,7 @@ from nsys_digest.sections import (
     communication,
     dispatch_steps,
     durations_by_name,
+    host,
     idle,
     launch,
     memory,
@@ -25,6 +26,7 @@ from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 
 SECTIONS: Final[tuple[Section, ...]] = (
     idle.SECTION,
+    host.SECTION,
     launch.SECTION,
     memory.SECTION,
     communication.SECTION,

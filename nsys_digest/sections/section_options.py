@@ -20,3 +20,8 @@ class SectionOptions:
     def needs_events(self) -> bool:
         """Whether anything must be looked at one by one."""
         return bool(self.sections) or self.step is not None
+
+    @property
+    def needs_host(self) -> bool:
+        """Whether what threads did on the CPU must be read."""
+        return "host" in self.sections

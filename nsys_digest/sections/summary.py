@@ -117,6 +117,7 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         session_ns=facts.session_ns,
         threads=job.threads or default_threads(source.size_bytes),
         detail=job.sections.needs_events,
+        host=job.sections.needs_host,
         chosen=job.selection.chosen,
         progress=job.progress,
     )
@@ -141,6 +142,10 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
     made = _made(read, facts, job)
     sections = {} if made is None else dict(made.values)
     details = sections.pop("nvtx", {})
+    if "host" in sections:
+        splits = zip(sections["idle"].devices, sections.pop("host"), strict=True)
+        split = tuple(replace(device, host=of_device) for device, of_device in splits)
+        sections["idle"] = replace(sections["idle"], devices=split)
     warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, None if made is None else made.warnings)
     return Digest(
         file=source.path.name,

@@ -168,6 +168,70 @@ class Overheads:
 
 
 @dataclass(frozen=True, slots=True)
+class OsCalls:
+    """Calls of the OS runtime libraries, by thread of the calls, then by start; each has a length."""
+
+    start_ns: Int64s
+    end_ns: Int64s
+    name: Ints
+    """Index into ``names``."""
+    edges: Int64s
+    names: tuple[int, ...]
+    """String ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """When threads came onto a CPU or left it, by thread of the calls, then by time."""
+
+    time_ns: Int64s
+    is_in: Ints
+    """1 where the thread came onto a CPU, 0 where it left one."""
+    edges: Int64s
+    first_ns: int
+    """When scheduling was first and last recorded, of any thread; both 0 where it never was."""
+    last_ns: int
+    any_in_trace: bool
+    """Whether the trace has scheduling, of any thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """When call stacks of threads were sampled, by thread of the calls, then by time."""
+
+    time_ns: Int64s
+    sample: Ints
+    edges: Int64s
+    any_in_trace: bool
+    """Whether the trace has samples, of any thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Frames of all sampled call stacks, in no order; arrays of shape (n,)."""
+
+    sample: Ints
+    depth: Ints
+    """0 is the function that ran."""
+    symbol: Ints
+    """String id; ``NO_STRING`` for an address without a name."""
+    module: Ints
+    """String id."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostActivity:
+    """What the threads of the calls did on the CPU; a table that the trace lacks gives the same as an empty one."""
+
+    calls: OsCalls
+    scheduling: Scheduling
+    samples: Samples
+    frames: Frames
+    has_os_calls: Bools
+    """Whether the process of each thread has calls of the OS runtime libraries."""
+
+
+@dataclass(frozen=True, slots=True)
 class Events:
     """Everything one by one; the marks are by thread, then by start, then by name."""
 
@@ -178,6 +242,8 @@ class Events:
     marks: Marks
     waits: Mapping[int, WaitedFor]
     """By globalPid; of processes for which the trace says it."""
+    host: HostActivity | None
+    """None unless it is asked for."""
 
 
 def process_of_thread(global_tid: int) -> int:

@@ -17,6 +17,7 @@ from nsys_digest.trace.collect.overheads import OverheadRows
 from nsys_digest.trace.collect.whole import EventRows, Scanned
 from nsys_digest.trace.columns import Ints, smallest_type
 from nsys_digest.trace.events import CLASSES, NONE, OVERHEADS, Calls, Events, Marks, Operations, Overheads
+from nsys_digest.trace.link_host import link_host
 from nsys_digest.trace.nsys.overheads import Overhead, overhead_of
 from nsys_digest.trace.nsys.tables import GPU_KINDS, MIGRATION_KINDS, name_of
 
@@ -32,7 +33,8 @@ def link(rows: EventRows, scanned: Scanned, names: Mapping[int, str], devices: S
     calls = _calls(rows.calls, scanned.api, names)
     operations = _operations(rows.operations, scanned.gpu, devices, calls)
     overheads = _overheads(rows.overheads, calls, names)
-    return Events(operations, calls, overheads, rows.ranges, _in_order(scanned.nvtx.marks), rows.waits)
+    host = None if rows.host is None else link_host(rows.host, calls.threads)
+    return Events(operations, calls, overheads, rows.ranges, _in_order(scanned.nvtx.marks), rows.waits, host)
 
 
 def _calls(rows: CallRows, api: ApiTotals, names: Mapping[int, str]) -> Calls:

@@ -20,20 +20,21 @@ def scan(
     session_ns: int | None,
     threads: int,
     detail: bool = False,
+    host: bool = False,
     chosen: Chosen | None = None,
     progress: Progress | None = None,
 ) -> tuple[Scanned, Activity, EventRows | None]:
     """Read each event table once; the NVTX table twice when it has more names than are kept.
 
-    ``detail`` keeps every operation, call and range for the sections that need them one by one. ``chosen`` says what
-    counts; None is everything.
+    ``detail`` keeps every operation, call and range for the sections that need them one by one, ``host`` reads what
+    threads did on the CPU besides. ``chosen`` says what counts; None is everything.
 
     Raises:
         ReaderUnfitError: the source's fast reader cannot read this file.
         DigestError: the file cannot be read.
 
     """
-    part = TracePart(source, options, session_ns, detail=detail, chosen=chosen)
+    part = TracePart(source, options, session_ns, detail=detail, host=host, chosen=chosen)
     read_tables(source, [*part.tables()], threads, progress)
     name_count = None
     if part.ranking is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from nsys_digest.algorithms.accumulators import Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.lines import by_line
 from nsys_digest.model.cuda_errors import ANSWERS
 from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
 from nsys_digest.trace.collect.times import last_time
@@ -176,7 +177,7 @@ class _CallPart:
             self._rows.add(start_ns, end_ns, group[group_there], thread[thread_there], correlation)
 
     def finish(self) -> CallRows:
-        order = _by_thread(self._rows.column(0), self._rows.column(3))
+        order = by_line(self._rows.column(0), self._rows.column(3))
         failed = _places_of(self._failed, order)
         start_ns, end_ns, group, thread, correlation = self._rows.finish(order)
         return CallRows(
@@ -188,15 +189,6 @@ class _CallPart:
             threads=tuple(self.threads.values),
             failed=failed,
         )
-
-
-def _by_thread(start_ns: Int64s, thread: Ints) -> Int64s:
-    """Return the order by thread, then by start; rows that are nearly in order of start take little time."""
-    small = thread.astype(np.uint16) if thread.max(initial=0) < 1 << 16 else thread
-    if np.all(start_ns[1:] >= start_ns[:-1]):
-        return np.argsort(small, kind="stable")
-    by_start = np.argsort(start_ns, kind="stable")
-    return by_start[np.argsort(small[by_start], kind="stable")]
 
 
 def _places_of(rows: list[Int64s], order: Int64s) -> Int64s:

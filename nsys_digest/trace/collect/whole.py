@@ -14,6 +14,7 @@ from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.collect.api import ApiPart, ApiTotals, CallRows
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.gpu import GpuPart, GpuTotals
+from nsys_digest.trace.collect.host import HostPart, HostRows
 from nsys_digest.trace.collect.names import NameRanking
 from nsys_digest.trace.collect.nvtx import NvtxPart, NvtxTotals
 from nsys_digest.trace.collect.operations import OperationRows
@@ -21,9 +22,11 @@ from nsys_digest.trace.collect.overheads import OverheadPart, OverheadRows
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.waits import WaitPart
 from nsys_digest.trace.events import Ranges, WaitedFor
+from nsys_digest.trace.nsys.host_tables import host_query
 from nsys_digest.trace.nsys.overheads import overhead_query
 from nsys_digest.trace.nsys.tables import (
     GPU_KINDS,
+    HOST_TABLES,
     OVERHEAD_TABLES,
     STRINGS,
     api_query,
@@ -65,11 +68,13 @@ class EventRows:
     ranges: Ranges
     waits: Mapping[int, WaitedFor]
     """What waits of each process were for, by globalPid."""
+    host: HostRows | None
+    """What threads did on the CPU; None unless that is asked for."""
 
     @property
     def name_ids(self) -> set[int]:
         """The string ids of the names in use that no total has."""
-        return {name for _, name, _ in self.overheads.labels}
+        return {name for _, name, _ in self.overheads.labels} | (set() if self.host is None else self.host.name_ids)
 
 
 class TracePart:
@@ -86,9 +91,12 @@ class TracePart:
         session_ns: int | None,
         *,
         detail: bool,
+        host: bool = False,
         chosen: Chosen | None = None,
     ) -> None:
         """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts.
+
+        With ``host`` the tables of what threads did on the CPU are read too.
 
         Raises:
             UsageInvalid: both are asked for: whole events are not clipped yet.
@@ -107,6 +115,10 @@ class TracePart:
         self._waits = WaitPart(self._count(self._wait_query))
         self._overhead_queries = [overhead_query(source, table) if detail else None for table in OVERHEAD_TABLES]
         self._overheads = OverheadPart(sum(map(self._count, self._overhead_queries)))
+        tables = {table: host_query(source, table) for table in HOST_TABLES} if host else {}
+        self._host_queries = {table: query for table, query in tables.items() if query is not None}
+        self._host = HostPart({table: self._count(query) for table, query in self._host_queries.items()})
+        self._reads_host = host
         self._nvtx = self._nvtx_part(None)
 
     def _count(self, query: Query | None) -> int:
@@ -130,6 +142,9 @@ class TracePart:
         for table, query in enumerate(self._overhead_queries):
             if query is not None:
                 yield Task(query, partial(self._overheads.add, table), lock)
+        lock = threading.Lock()
+        for name, query in self._host_queries.items():
+            yield Task(query, self._host.taker(name), lock)
         yield from self.tables_of_ranges()
 
     def tables_of_ranges(self) -> Iterator[Task]:
@@ -157,6 +172,7 @@ class TracePart:
         self._api.merge(other._api)
         self._waits.merge(other._waits)
         self._overheads.merge(other._overheads)
+        self._host.merge(other._host)
         self._nvtx.merge(other._nvtx)
 
     def finish(self, name_count: int | None) -> tuple[Scanned, Activity, EventRows | None]:
@@ -167,5 +183,6 @@ class TracePart:
         )
         rows = None
         if operations is not None and calls is not None and ranges is not None:
-            rows = EventRows(operations, calls, self._overheads.finish(), ranges, self._waits.finish())
+            host = self._host.finish() if self._reads_host else None
+            rows = EventRows(operations, calls, self._overheads.finish(), ranges, self._waits.finish(), host)
         return Scanned(of_gpu, of_api, of_nvtx, name_count), Activity(work_in_time, ranges_in_time), rows

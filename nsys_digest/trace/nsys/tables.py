@@ -19,6 +19,11 @@ API: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
 NVTX: Final = "NVTX_EVENTS"
 WAITS: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 DIAGNOSTICS: Final = "DIAGNOSTIC_EVENT"
+OS_CALLS: Final = "OSRT_API"
+SCHEDULING: Final = "SCHED_EVENTS"
+SAMPLES: Final = "COMPOSITE_EVENTS"
+CALL_STACKS: Final = "SAMPLING_CALLCHAINS"
+HOST_TABLES: Final = (OS_CALLS, SCHEDULING, SAMPLES, CALL_STACKS)
 OVERHEAD_TABLES: Final = ("PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD")
 GPU_TABLES: Final[Mapping[str, str]] = {
     "kernel": "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -241,7 +246,7 @@ def event_tables(source: Source) -> list[str]:
 
 def is_read(source: Source, table: str) -> bool:
     """Tell whether a digest needs that table."""
-    one_by_one = (find_table(source, name) for name in (WAITS, *OVERHEAD_TABLES))
+    one_by_one = (find_table(source, name) for name in (WAITS, *OVERHEAD_TABLES, *HOST_TABLES))
     return table in _SMALL_TABLES or table in (*event_tables(source), *one_by_one)
 
 

@@ -52,13 +52,14 @@ class _DeviceHost:
     def add(self, lines: Lines, host: Intervals, timeline: ThreadTimeline, own: OsTimeline) -> None:
         """Take the host code of some threads, as places."""
         group = self._group_of_range[timeline.ranges.owner]
+        own, in_calls = own.within(host)
         for index, pieces in enumerate(own.states(host, self._state_of_name)):
             if pieces.start_ns.size:
                 within = Coverage(pieces).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
                 np.add.at(self._by_group[index], group, within)
                 self._states[index] += pieces.total_ns
                 self._outside[index] += pieces.total_ns - int(within.sum())
-        np.add.at(self._calls, own.name, Coverage(host).within(own.calls.start_ns, own.calls.end_ns))
+        np.add.at(self._calls, own.name, in_calls)
         self._samples.append(_samples_in(self._activity.samples, lines, host))
 
     def result(self, strings: Mapping[int, str], range_names: Sequence[str]) -> HostSplit:

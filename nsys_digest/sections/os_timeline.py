@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Int64s, Intervals, intersect, subtract, union
+from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, empty, intersect, joined, subtract, union
 from nsys_digest.algorithms.lines import Lines, lines_of
 from nsys_digest.algorithms.nesting import Segments, innermost
 from nsys_digest.model.os_calls import HostState
@@ -45,6 +45,14 @@ class OsTimeline:
         start, end, _ = _placed(lines, *(np.concatenate(columns) for columns in zip(*covered, strict=True)))
         return cls(segments, name, off_cpu, union(start, end))
 
+    def within(self, host: Intervals) -> tuple[OsTimeline, Int64s]:
+        """Return the same with the segments of calls alone that reach into host code, and how far each does."""
+        inside = Coverage(host).within(self.calls.start_ns, self.calls.end_ns)
+        some = np.flatnonzero(inside)
+        return replace(self, calls=Segments(*(column[some] for column in self.calls)), name=self.name[some]), inside[
+            some
+        ]
+
     def states(self, host: Intervals, state_of_name: Int64s) -> list[Intervals]:
         """Cut places in host code by what the thread did there: one merged set for each of ``STATES``.
 
@@ -55,8 +63,9 @@ class OsTimeline:
         pieces = []
         for index in range(len(STATES)):
             inside = np.flatnonzero(state == index)
-            pieces.append(intersect(host, union(self.calls.start_ns[inside], self.calls.end_ns[inside])))
-        rest = subtract(host, union(self.calls.start_ns, self.calls.end_ns))
+            of_state = joined([Intervals(self.calls.start_ns[inside], self.calls.end_ns[inside])])
+            pieces.append(intersect(host, of_state) if inside.size else empty())
+        rest = subtract(host, joined([Intervals(self.calls.start_ns, self.calls.end_ns)]))
         pieces[_DESCHEDULED] = intersect(rest, self.off_cpu)
         on_cpu = subtract(rest, self.off_cpu)
         pieces[_RUNNING] = intersect(on_cpu, self.known)

@@ -29,8 +29,9 @@ _CLASS_OF_OVERHEAD = {
 def thread_batches(events: Events) -> Iterator[Lines]:
     """Cut the threads that made calls into batches of which each is looked at as a whole."""
     calls, ranges = events.calls, events.ranges
-    of_host = [] if events.host is None else [events.host.calls]
-    columns = [(one.start_ns, one.end_ns) for one in (calls, ranges, events.operations, events.overheads, *of_host)]
+    columns = [(one.start_ns, one.end_ns) for one in (calls, ranges, events.operations, events.overheads)]
+    if events.host is not None:
+        columns.append((events.host.calls.start_ns, events.host.calls.end_ns))
     times = [(int(min(a.min(), b.min())), int(max(a.max(), b.max()))) for a, b in columns if a.size]
     if times:
         edges = calls.edges + ranges.edges[: calls.edges.size]

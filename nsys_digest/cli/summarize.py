@@ -13,7 +13,6 @@ from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Outpu
 from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.errors import UsageInvalid
-from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
 
 
 class ReaderChoice(StrEnum):
@@ -31,6 +30,8 @@ def chosen_sections(names: str) -> list[str] | None:
     asked = words_of(names)
     if not asked:
         raise UsageInvalid("--sections names none; give all, base, or names separated by commas")
+    from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
+
     if asked[0] == "all" and set(asked[1:]) <= set(ON_REQUEST):
         return [*SECTIONS, *asked[1:]]
     if {"all", "base"} & set(asked):

@@ -82,6 +82,11 @@ _STATES: Final[Mapping[str, HostState]] = {
 }
 
 
+def state_words(state: str) -> str:
+    """Return what a state means; a stored digest of a newer version may name states that this one does not know."""
+    return HOST_STATES.get(state, "of a newer version of the digest")
+
+
 def state_in(call: str) -> HostState:
     """Return what a thread does in a call of that name; one that is in no table is ``other_os_call``."""
     return _STATES.get(call, HostState.other)

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.host_types import HostCall, HostFunction
 from nsys_digest.model.idle_causes import doing_words
+from nsys_digest.model.os_calls import state_words
 from nsys_digest.model.quantity import shown_inside
 from nsys_digest.model.section_types import (
     Category,
@@ -22,7 +24,7 @@ from nsys_digest.model.section_types import (
     Sets,
 )
 from nsys_digest.model.step_types import DispatchStep, ProcessSteps, Step, Steps
-from nsys_digest.report.blocks import ARROW, SLASH, Block, Column, more, named
+from nsys_digest.report.blocks import ARROW, NAME, SLASH, Block, Column, more, named
 from nsys_digest.report.figure_columns import NAME_OF_ROW, Row, TableColumn, cells, line, of, share, table, told
 from nsys_digest.units import MISSING, counted
 
@@ -33,6 +35,7 @@ def section_blocks(digest: Digest, top: int) -> Iterator[Block]:
     """Yield the blocks of the sections that the digest has."""
     if digest.idle is not None:
         yield from _idle(digest.idle, top)
+        yield from _host(digest.idle, top)
     if digest.steps is not None:
         yield from _steps(digest.steps)
     if digest.launch is not None:
@@ -83,6 +86,42 @@ def _idle(idle: Idle, top: int) -> Iterator[Block]:
     gaps = [(gap,) for gap in idle.longest[:top]]
     notes = (more(len(idle.longest) - len(gaps)), "starts are on the trace's own clock")
     yield table("Longest gaps", _GAPS, gaps, "; ".join(filter(None, notes)))
+
+
+_STATE: Final = of(DeviceIdle, "states_ns")
+_STATES: Final = (
+    of(DeviceIdle, "device"),
+    _STATE,
+    share(_STATE, _DEVICE_IDLE, "share of idle"),
+    told(Column("state", "text"), lambda row: f"{row[1]}: {state_words(row[1])}"),
+)
+_OS_CALLS: Final = (of(DeviceIdle, "device"), of(HostCall, "sum_ns"), of(HostCall, "state"), of(HostCall, "name"))
+_FUNCTIONS: Final = (
+    of(DeviceIdle, "device"),
+    of(HostFunction, "sample_count"),
+    of(HostFunction, "module"),
+    told(NAME, lambda row: named(row[1].function)),
+)
+
+
+def _host(idle: Idle, top: int) -> Iterator[Block]:
+    """Yield the tables of section host, where it was made."""
+    devices = [(device, device.host) for device in idle.devices if device.host is not None]
+    if not devices:
+        return
+    states = [
+        (device, name)
+        for device, host in devices
+        for name, ns in sorted(host.states_ns.items(), key=lambda item: -item[1])
+        if ns
+    ]
+    yield table("Host code: what the thread did whose call ended each gap", _STATES, states)
+    calls = [(device, call) for device, host in devices for call in (host.calls or ())[:top]]
+    rest = sum(len(host.calls or ()) for _, host in devices) - len(calls)
+    yield table("Host code: calls of the operating system, most time first", _OS_CALLS, calls, more(rest))
+    functions = [(device, one) for device, host in devices for one in (host.functions or ())[:top]]
+    rest = sum(len(host.functions or ()) for _, host in devices) - len(functions)
+    yield table("Host code: sampled functions of the program, most first", _FUNCTIONS, functions, more(rest))
 
 
 _LAUNCHES: Final = (

@@ -25,7 +25,8 @@ from nsys_digest.cli.summarize import ReaderChoice
 from nsys_digest.errors import ERRORS as CORE_ERRORS
 from nsys_digest.model.cuda_calls import CallClass, call_class
 from nsys_digest.model.idle_causes import CAUSES
-from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.os_calls import HOST_STATES
+from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
 from nsys_digest.model.warning_codes import CODES
 from nsys_digest.workloads.errors import ERRORS as WORKLOAD_ERRORS
 from support import ROOT, call
@@ -291,7 +292,12 @@ def test_every_key_of_the_document_of_check_is_told() -> None:
 def test_every_section_is_told() -> None:
     for page in ("cli.md", "metrics.md", "library.md"):
         spans = set(SPAN.findall(prose_of(ROOT / "docs" / page)))
-        assert {*SECTIONS, "steps"} <= spans, page
+        assert {*SECTIONS, *ON_REQUEST, "steps"} <= spans, page
+
+
+def test_every_state_of_host_code_is_told() -> None:
+    states = table(section(ROOT / "docs" / "metrics.md", "Host code"))
+    assert [SPAN.findall(cells[0]) for cells in states] == [[state] for state in HOST_STATES]
 
 
 def test_every_cause_is_told() -> None:

@@ -16,6 +16,7 @@ from nsys_digest import Digest, UsageInvalid, ValueUnreadable, classify, json_sc
 from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.digest import ADDED
 from nsys_digest.model.section_types import (
+    ON_REQUEST,
     SECTIONS,
     Bandwidth,
     Bin,
@@ -444,6 +445,8 @@ def test_sections_on_the_command_line() -> None:
     assert keys("base") == ([], [])
     assert keys("api_durations, idle,") == (["idle", "api_durations"], ["idle", "api_durations"])
     assert keys("nvtx") == ([], ["nvtx"])
+    assert keys("host") == (["idle"], ["idle", "host"])
+    assert keys("all,host") == ([name for name in ADDED if name != "steps"], [*SECTIONS, *ON_REQUEST])
 
 
 def test_an_unknown_section_is_one_line() -> None:
@@ -452,9 +455,10 @@ def test_an_unknown_section_is_one_line() -> None:
     def refused(sections: str) -> str:
         return the_line(call("summarize", "--sections", sections, trace), 2, "usage-invalid")
 
-    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join(SECTIONS)}"
+    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join((*SECTIONS, *ON_REQUEST))}"
     assert refused(" , ") == "--sections names none; give all, base, or names separated by commas"
-    assert "all and base stand alone" in refused("idle,base")
+    assert "all and base stand alone, but for all,host" in refused("idle,base")
+    assert "all and base stand alone" in refused("all,idle")
     with pytest.raises(UsageInvalid, match="give a list of names"):
         summarize(trace, sections="idle")
     with pytest.raises(UsageInvalid, match="there is no reader 'fast'"):
@@ -672,7 +676,7 @@ def test_kernels_whose_name_is_missing_are_told_from_nameless_ones(tmp_path: Pat
 
 def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
     named = {section.name for section in registry.SECTIONS}
-    assert named == {*SECTIONS, "steps"}
+    assert named == {*SECTIONS, *ON_REQUEST, "steps"}
     assert len(named) == len(registry.SECTIONS)
     assert named - {"nvtx"} == set(ADDED)
 

@@ -156,6 +156,14 @@ class LaunchCost:
 
 
 @result
+class OverheadTotal:
+    """Rows of overhead of one kind."""
+
+    count: int = figure("count", "rows", label="count", counts="rows")
+    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time")
+
+
+@result
 class Launch:
     """Launch calls with the kernels and graphs they launched; a graph launch is one launch, whatever it runs."""
 
@@ -174,6 +182,16 @@ class Launch:
         bad="up",
         label="without work",
         counts="launches",
+        default=None,
+    )
+    first_of_kernel: Durations | None = part(
+        "lengths of the launch calls behind the first kernel of each name in its process: where the trace has no rows "
+        "of overhead, code may have loaded in them; graph launches are none; null in older documents",
+        default=None,
+    )
+    driver_overhead: Mapping[str, OverheadTotal] | None = part(
+        "rows of overhead of the driver on threads with calls, by kind: `loading` of code or its compilation, "
+        "`queue_full` where a launch waited; null where the trace has no such row, and in older documents",
         default=None,
     )
 

@@ -19,8 +19,10 @@ from nsys_digest.model.section_types import (
     Gap,
     Idle,
     KindTotal,
+    Launch,
     LaunchCost,
     Memory,
+    OverheadTotal,
     Sets,
 )
 from nsys_digest.model.step_types import DispatchStep, ProcessSteps, Step, Steps
@@ -136,6 +138,28 @@ _LAUNCHES: Final = (
 )
 
 
+_FIRST: Final = of(Launch, "first_of_kernel.total_ns")
+_OVERHEAD: Final = of(OverheadTotal, "sum_ns")
+_SLOW: Final = {"loading": "code loaded or compiled for", "queue_full": "launches waited on full queues for"}
+
+
+def _slow_launches(launch: Launch) -> Iterator[str]:
+    """Say what made launches slow: code that loaded, queues that were full, or maybe first launches."""
+    for kind, words in (
+        ("loading", "code loaded or compiled for"),
+        ("queue_full", "launches waited on full queues for"),
+    ):
+        total = (launch.driver_overhead or {}).get(kind)
+        if total is not None and total.count:
+            yield f"{words} {_OVERHEAD.cell((total,))}"
+    first = launch.first_of_kernel
+    if first is not None and first.count and launch.driver_overhead is None:
+        yield (
+            f"the first launches of {counted(first.count, 'kernel name')} took {_FIRST.cell((launch,))} together, with "
+            "any loading of code"
+        )
+
+
 def _launch(digest: Digest, top: int) -> Block:
     assert digest.launch is not None
     costs = [(cost, name) for name, cost in digest.launch.by_api.items()]
@@ -146,6 +170,7 @@ def _launch(digest: Digest, top: int) -> Block:
         "call is the time in the call; queue from its return, latency from its start, to the start of the work",
         f"{early:,} began before their call returned: a queue of 0" if early else "",
         f"{counted(unmatched, 'kernel')} without a launch call in the trace" if unmatched else "",
+        *_slow_launches(digest.launch),
     )
     return table("Launches, most first", _LAUNCHES, costs[:top], "; ".join(filter(None, notes)))
 

@@ -8,13 +8,16 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.cuda_calls import CallClass
-from nsys_digest.model.section_types import Launch, LaunchCost
+from nsys_digest.model.section_types import Launch, LaunchCost, OverheadTotal
 from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import NEVER, LaunchedWork
 from nsys_digest.sections.section import Blind, Lane, Made, Section
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.events import CLASSES, NONE, Calls, Events
+from nsys_digest.trace.events import CLASSES, NONE, OVERHEADS, Calls, Events, Overheads
+from nsys_digest.trace.nsys.overheads import Overhead
 from nsys_digest.trace.nsys.tables import GPU_KINDS
+
+_SLICE = 1 << 18
 
 
 def launch(events: Events, work: LaunchedWork, without_work_count: int | None) -> Launch:
@@ -46,7 +49,37 @@ def launch(events: Events, work: LaunchedWork, without_work_count: int | None) -
         graphs=_cost(calls, call[graphs], first_ns[graphs]),
         unmatched_kernel_count=int(np.count_nonzero(unmatched)),
         without_work_count=without_work_count,
+        first_of_kernel=durations(_first_of_kernels(events)),
+        driver_overhead=_driver_overhead(events.overheads) if events.overheads.of_driver else None,
     )
+
+
+def _first_of_kernels(events: Events) -> Int64s:
+    """Return the length of the launch call behind the first kernel to run of each name in each process."""
+    operations, calls = events.operations, events.calls
+    launches = (calls.class_of_group == CLASSES.index(CallClass.launch)) & ~calls.graph_group
+    processes, process_of_group = np.unique(calls.process_of_group, return_inverse=True)
+    first = np.full((len(operations.kernel_labels), processes.size), NONE)
+    for low in range((operations.kind.size - 1) // _SLICE * _SLICE, -1, -_SLICE):  # the first comes last, and stays
+        part = slice(low, low + _SLICE)
+        call = operations.call[part]
+        chosen = np.flatnonzero((operations.kind[part] == GPU_KINDS.index("kernel")) & (call != NONE))[::-1]
+        call, label = call[chosen], operations.label[part][chosen]
+        group = calls.group[call]
+        launched = launches[group]
+        first[label[launched], process_of_group[group[launched]]] = call[launched]
+    found = first[first != NONE]
+    length_ns: Int64s = calls.end_ns[found] - calls.start_ns[found]
+    return length_ns
+
+
+def _driver_overhead(overheads: Overheads) -> dict[str, OverheadTotal]:
+    length_ns = overheads.end_ns - overheads.start_ns
+    of_kind = {kind: overheads.kind == OVERHEADS.index(kind) for kind in (Overhead.loading, Overhead.queue_full)}
+    return {
+        kind.value: OverheadTotal(int(np.count_nonzero(rows)), int(length_ns[rows].sum()))
+        for kind, rows in of_kind.items()
+    }
 
 
 def _cost(calls: Calls, launched: Ints, first_ns: Int64s) -> LaunchCost:

@@ -90,6 +90,8 @@ _TABLES: dict[str, str] = {
     ),
     MEMSET: _OPERATION + "value! bytes! graphNodeId memKind",
     GRAPH_TRACE + ">=2022.2": _OPERATION + "graphId! graphExecId!",
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "start! globalPid address! originalFaultPc module sourceFile sourceLine",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "start! end! globalPid deviceId! address! numberOfPageFaults! faultAccessType!",
     SYNCHRONIZATION: _OPERATION + "deprecatedSyncType>=2025.3 syncType! eventId! eventSyncId>=2025.3",
     "CUDA_GRAPH_EVENTS>=2025.3": ("start! end! eventClass! globalTid nameId! graphId originalGraphId graphExecId"),
     "CUDA_GRAPH_NODE_EVENTS>=2025.3": ("start! end! eventClass! globalTid nameId! graphNodeId! originalGraphNodeId"),

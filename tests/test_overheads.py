@@ -11,6 +11,7 @@ from builder import TraceBuilder
 from nsys_digest import Digest, summarize
 from nsys_digest.compare.span_breakdown import device_breakdowns
 from nsys_digest.model.idle_causes import NEWER_CAUSES
+from nsys_digest.report.digest import digest_report
 from nsys_digest.trace.nsys.overheads import Overhead, overhead_of
 from nsys_digest.trace.nsys.tables import OVERHEAD_TABLES
 
@@ -144,6 +145,35 @@ def moves() -> TraceBuilder:
 def test_gaps_that_moves_of_unified_memory_end(tmp_path: Path) -> None:
     digest = digest_of(moves(), tmp_path)
     assert causes(digest) == {"migration": 200 + 100, "queued": 200, "launch_call": 50, "host": 50}
+
+
+def test_moves_by_direction_and_cause_and_page_faults(tmp_path: Path) -> None:
+    trace = moves()
+    for cause, size in ((2, 100), (1, 50), (2, 8), (None, 3)):
+        trace.memcpy(400, 410, kind=11, correlation=0, stream=0, bytes=size, migrationCause=cause)
+    for at in (5, 6, 7):
+        trace.row("CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=at, address=4096)
+    for faults in (40, 2):
+        trace.row("CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=8, end=9, numberOfPageFaults=faults)
+    digest = digest_of(trace, tmp_path)
+    assert digest.memory is not None
+    assert [(one.direction, one.cause, one.count, one.bytes, one.sum_ns) for one in digest.memory.migrations] == [
+        ("to host", None, 2, 8192, 200),
+        ("to device", "page fault", 2, 108, 20),
+        ("to device", None, 1, 3, 10),
+        ("to device", "prefetch", 1, 50, 10),
+    ]
+    assert (digest.memory.cpu_page_fault_count, digest.memory.gpu_page_fault_count) == (3, 42)
+    (block,) = [block for block in digest_report(digest, top=20).blocks if block.title == "Memory"]
+    assert [row[-1] for row in block.rows] == ["migration to host (UVM DtoH)", "migration to device (UVM HtoD)"]
+    assert "2 migrations to device by page fault" in block.note
+    assert "42 GPU page faults" in block.note
+
+
+def test_page_faults_that_were_not_traced_are_no_zero(tmp_path: Path) -> None:
+    memory = digest_of(moves(), tmp_path).memory
+    assert memory is not None
+    assert (memory.cpu_page_fault_count, memory.gpu_page_fault_count) == (None, None)
 
 
 def before_there_were_more_causes(digest: Digest) -> Digest:

@@ -232,6 +232,20 @@ class Sets:
 
 
 @result
+class Migration:
+    """Moves of unified memory in one direction for one reason; they are among the copies too."""
+
+    direction: str = label("`to device`, `to host`, `between devices`")
+    cause: str | None = label(
+        "`page fault`, `prefetch` (the program asked for it), `speculative prefetch`, `eviction`, `access counters`; "
+        "null where the trace does not say"
+    )
+    count: int = figure("count", "moves", label="count", counts="rows")
+    bytes: int = figure("bytes", "sum of their sizes", label="bytes")
+    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time")
+
+
+@result
 class Memory:
     """Copies and sets, and how much of the copies' time kernels ran on the same device."""
 
@@ -242,6 +256,28 @@ class Memory:
     sets: Sets = part("memory sets")
     overlapped_with_kernels_ns: int = figure(
         "s", "the part of the union of the copies in which a kernel ran on the same device", label="beside kernels"
+    )
+    migrations: tuple[Migration, ...] = part(
+        "moves of unified memory, which no call launches, by direction and cause; most time first, then by both; empty "
+        "in older documents",
+        by=("direction", "?cause"),
+        default=(),
+    )
+    cpu_page_fault_count: int | None = figure(
+        "count",
+        "page faults of the CPU on unified memory; null where the trace has no table of them, and in older documents",
+        bad="up",
+        label="CPU page faults",
+        counts="faults",
+        default=None,
+    )
+    gpu_page_fault_count: int | None = figure(
+        "count",
+        "page faults of GPUs on unified memory; null where the trace has no table of them, and in older documents",
+        bad="up",
+        label="GPU page faults",
+        counts="faults",
+        default=None,
     )
 
 

@@ -221,6 +221,12 @@ _SETS: Final[tuple[TableColumn, ...]] = (
     *(told(column.head, lambda _: MISSING) for column in _COPIES[3:6]),
     told(_WHAT, lambda _: "set"),
 )
+_MOVES: Final = {
+    "UVM HtoD": "migration to device",
+    "UVM DtoH": "migration to host",
+    "UVM DtoD": "migration between devices",
+}
+_FAULTS: Final = (of(Memory, "cpu_page_fault_count"), of(Memory, "gpu_page_fault_count"))
 _BESIDE: Final = of(Memory, "overlapped_with_kernels_ns")
 
 
@@ -228,11 +234,21 @@ def _memory(memory: Memory) -> Block:
     rows = cells(_COPIES, ((copies,) for copies in memory.copies))
     if memory.sets.count:
         rows += cells(_SETS, [(memory.sets,)])
-    beside = f"{_BESIDE.cell((memory,))} of the copies ran beside kernels of the same device"
-    return Block("Memory", tuple(column.head for column in _COPIES), rows, beside if memory.copies else "")
+    notes = (
+        f"{_BESIDE.cell((memory,))} of the copies ran beside kernels of the same device" if memory.copies else "",
+        *(
+            f"{counted(one.count, 'migration')} {one.direction} by {one.cause}"
+            for one in memory.migrations
+            if one.cause is not None
+        ),
+        *(f"{column.cell((memory,))} {column.title}" for column in _FAULTS if column.value((memory,)) is not None),
+    )
+    return Block("Memory", tuple(column.head for column in _COPIES), rows, "; ".join(filter(None, notes)))
 
 
 def _copies_words(copies: Copies) -> str:
+    if copies.direction in _MOVES:  # of these no export says the kinds of memory
+        return f"{_MOVES[copies.direction]} ({copies.direction})"
     return f"{copies.direction}, {copies.source_kind or 'unknown'} to {copies.destination_kind or 'unknown'}"
 
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Intervals, exact_sum, intersect, union
-from nsys_digest.model.section_types import Bandwidth, Copies, Memory, Sets
+from nsys_digest.algorithms.intervals import Int64s, Intervals, exact_sum, intersect, union
+from nsys_digest.model.section_types import Bandwidth, Copies, Memory, Migration, Sets
 from nsys_digest.sections.durations import sorted_percentile
 from nsys_digest.sections.section import Lane, Made, Section
-from nsys_digest.trace.events import Operations
-from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MEMORY_KINDS, NO_MEMORY_KIND
+from nsys_digest.trace.events import CopyLabel, Operations, PageFaults
+from nsys_digest.trace.nsys.tables import (
+    COPY_KINDS,
+    GPU_KINDS,
+    MEMORY_KINDS,
+    MIGRATION_CAUSES,
+    MIGRATION_KINDS,
+    NO_MEMORY_KIND,
+)
+
+_DIRECTIONS: Final = {11: "to device", 12: "to host", 13: "between devices"}
 
 
-def memory(operations: Operations, devices: int) -> Memory:
+def memory(operations: Operations, devices: int, faults: PageFaults) -> Memory:
     """Add up copies by direction and kinds of memory, most time first."""
     made = operations.copies
     label, size, length_ns = (column.astype(np.int64) for column in (made.label, made.bytes, made.length_ns))
     rows: dict[tuple[str, str | None, str | None], int] = {}
-    row_of_label = [rows.setdefault(_row(*copy), len(rows)) for copy in operations.copy_labels]
+    row_of_label = [rows.setdefault(_row(*copy[:3]), len(rows)) for copy in operations.copy_labels]
     row = np.array(row_of_label, np.int64)[label] if label.size else label
     copies = []
     for (direction, source, destination), index in rows.items():
@@ -45,7 +57,23 @@ def memory(operations: Operations, devices: int) -> Memory:
             intersect(union_of_kind(operations, device, "memcpy"), union_of_kind(operations, device, "kernel")).total_ns
             for device in range(devices)
         ),
+        migrations=_migrations(operations.copy_labels, label, size, length_ns),
+        cpu_page_fault_count=faults.cpu,
+        gpu_page_fault_count=faults.gpu,
     )
+
+
+def _migrations(labels: Sequence[CopyLabel], label: Int64s, size: Int64s, length_ns: Int64s) -> tuple[Migration, ...]:
+    rows: dict[tuple[str, str | None], list[int]] = {}
+    for index, one in enumerate(labels):
+        if one.kind in MIGRATION_KINDS:
+            rows.setdefault((_DIRECTIONS[one.kind], MIGRATION_CAUSES.get(one.cause)), []).append(index)
+    found = []
+    for name, members in rows.items():
+        chosen = np.isin(label, members)
+        moved, ns = exact_sum(size[chosen]), int(length_ns[chosen].sum())
+        found.append(Migration(*name, int(np.count_nonzero(chosen)), moved, ns))
+    return tuple(sorted(found, key=lambda one: (-one.sum_ns, one.direction, one.cause or "")))
 
 
 def union_of_kind(operations: Operations, device: int, kind: str) -> Intervals:
@@ -63,5 +91,7 @@ def _memory_kind(kind: int) -> str | None:
 
 
 SECTION = Section(
-    "memory", lambda context: Made(memory(context.events.operations, len(context.gpu.devices))), Lane.time
+    "memory",
+    lambda context: Made(memory(context.events.operations, len(context.gpu.devices), context.events.page_faults)),
+    Lane.time,
 )

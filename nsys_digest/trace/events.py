@@ -25,6 +25,8 @@ class CopyLabel(NamedTuple):
     kind: int
     source: int
     destination: int
+    cause: int
+    """What caused a migration; 0 where it is none, or the trace does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,14 @@ class HostActivity:
 
 
 @dataclass(frozen=True, slots=True)
+class PageFaults:
+    """Page faults of unified memory; None where the trace has no table of them."""
+
+    cpu: int | None
+    gpu: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Events:
     """Everything one by one; the marks are by thread, then by start, then by name."""
 
@@ -244,6 +254,7 @@ class Events:
     """By globalPid; of processes for which the trace says it."""
     host: HostActivity | None
     """None unless it is asked for."""
+    page_faults: PageFaults
 
 
 def process_of_thread(global_tid: int) -> int:

@@ -34,7 +34,8 @@ def link(rows: EventRows, scanned: Scanned, names: Mapping[int, str], devices: S
     operations = _operations(rows.operations, scanned.gpu, devices, calls)
     overheads = _overheads(rows.overheads, calls, names)
     host = None if rows.host is None else link_host(rows.host, calls.threads)
-    return Events(operations, calls, overheads, rows.ranges, _in_order(scanned.nvtx.marks), rows.waits, host)
+    marks = _in_order(scanned.nvtx.marks)
+    return Events(operations, calls, overheads, rows.ranges, marks, rows.waits, host, rows.page_faults)
 
 
 def _calls(rows: CallRows, api: ApiTotals, names: Mapping[int, str]) -> Calls:

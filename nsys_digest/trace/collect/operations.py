@@ -14,7 +14,7 @@ from nsys_digest.trace.events import Copies, CopyLabel
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 from nsys_digest.trace.source import Batch
 
-_COPY_BITS = 20
+_COPY_BITS = 15
 _COPY_MASK = (1 << _COPY_BITS) - 1
 
 
@@ -111,7 +111,7 @@ class OperationPart:
 
     def _label_copies(self, batch: Batch) -> Int64s:
         key = np.zeros(len(batch), np.int64)
-        for name in ("copy_kind", "source_kind", "destination_kind"):
+        for name in ("copy_kind", "source_kind", "destination_kind", "migration_cause"):
             key = (key << _COPY_BITS) | np.clip(batch.ints(name) + 1, 0, _COPY_MASK)
         return self._copy_labels.encode(key)
 
@@ -124,4 +124,4 @@ _DAMAGED_SIZE = "move a negative number of bytes, or 8 EiB together, so that a s
 
 
 def _copy_label(key: int) -> CopyLabel:
-    return CopyLabel(*((key >> shift & _COPY_MASK) - 1 for shift in (2 * _COPY_BITS, _COPY_BITS, 0)))
+    return CopyLabel(*((key >> shift & _COPY_MASK) - 1 for shift in range(3 * _COPY_BITS, -1, -_COPY_BITS)))

@@ -19,9 +19,10 @@ from nsys_digest.trace.collect.names import NameRanking
 from nsys_digest.trace.collect.nvtx import NvtxPart, NvtxTotals
 from nsys_digest.trace.collect.operations import OperationRows
 from nsys_digest.trace.collect.overheads import OverheadPart, OverheadRows
+from nsys_digest.trace.collect.page_faults import PageFaultPart
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.waits import WaitPart
-from nsys_digest.trace.events import Ranges, WaitedFor
+from nsys_digest.trace.events import PageFaults, Ranges, WaitedFor
 from nsys_digest.trace.nsys.host_tables import host_query
 from nsys_digest.trace.nsys.overheads import overhead_query
 from nsys_digest.trace.nsys.tables import (
@@ -70,6 +71,7 @@ class EventRows:
     """What waits of each process were for, by globalPid."""
     host: HostRows | None
     """What threads did on the CPU; None unless that is asked for."""
+    page_faults: PageFaults
 
     @property
     def name_ids(self) -> set[int]:
@@ -115,6 +117,7 @@ class TracePart:
         self._waits = WaitPart(self._count(self._wait_query))
         self._overhead_queries = [overhead_query(source, table) if detail else None for table in OVERHEAD_TABLES]
         self._overheads = OverheadPart(sum(map(self._count, self._overhead_queries)))
+        self._page_faults = PageFaultPart(source)
         tables = {table: host_query(source, table) for table in HOST_TABLES} if host else {}
         self._host_queries = {table: query for table, query in tables.items() if query is not None}
         self._host = HostPart({table: self._count(query) for table, query in self._host_queries.items()})
@@ -145,6 +148,9 @@ class TracePart:
         lock = threading.Lock()
         for name, query in self._host_queries.items():
             yield Task(query, self._host.taker(name), lock)
+        if self._detail:
+            for side, query in self._page_faults.queries():
+                yield Task(query, partial(self._page_faults.add, side), threading.Lock())
         yield from self.tables_of_ranges()
 
     def tables_of_ranges(self) -> Iterator[Task]:
@@ -173,6 +179,7 @@ class TracePart:
         self._waits.merge(other._waits)
         self._overheads.merge(other._overheads)
         self._host.merge(other._host)
+        self._page_faults.merge(other._page_faults)
         self._nvtx.merge(other._nvtx)
 
     def finish(self, name_count: int | None) -> tuple[Scanned, Activity, EventRows | None]:
@@ -184,5 +191,13 @@ class TracePart:
         rows = None
         if operations is not None and calls is not None and ranges is not None:
             host = self._host.finish() if self._reads_host else None
-            rows = EventRows(operations, calls, self._overheads.finish(), ranges, self._waits.finish(), host)
+            rows = EventRows(
+                operations,
+                calls,
+                self._overheads.finish(),
+                ranges,
+                self._waits.finish(),
+                host,
+                self._page_faults.finish(),
+            )
         return Scanned(of_gpu, of_api, of_nvtx, name_count), Activity(work_in_time, ranges_in_time), rows

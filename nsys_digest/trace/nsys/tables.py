@@ -24,6 +24,7 @@ SCHEDULING: Final = "SCHED_EVENTS"
 SAMPLES: Final = "COMPOSITE_EVENTS"
 CALL_STACKS: Final = "SAMPLING_CALLCHAINS"
 HOST_TABLES: Final = (OS_CALLS, SCHEDULING, SAMPLES, CALL_STACKS)
+PAGE_FAULT_TABLES: Final = {"cpu": "CUDA_UM_CPU_PAGE_FAULT_EVENTS", "gpu": "CUDA_UM_GPU_PAGE_FAULT_EVENTS"}
 OVERHEAD_TABLES: Final = ("PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD")
 GPU_TABLES: Final[Mapping[str, str]] = {
     "kernel": "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -128,6 +129,14 @@ COPY_KINDS: Final = {
 }  # fmt: skip
 MIGRATION_KINDS: Final = frozenset({11, 12, 13})
 """Copy kinds of unified memory that the driver moves on its own: no call launches them."""
+MIGRATION_CAUSES: Final = {
+    1: "prefetch",
+    2: "page fault",
+    3: "speculative prefetch",
+    4: "eviction",
+    5: "access counters",
+}
+"""ENUM_CUDA_UNIF_MEM_MIGRATION; 0 and others are not known."""
 MEMORY_KINDS: Final = {
     0: "pageable",
     1: "pinned",
@@ -151,8 +160,8 @@ def gpu_query(source: Source, kind: str, *, detail: bool = False) -> Query | Non
     """Return the columns of one kind of GPU activity; None without a table.
 
     ``graph_node`` is 0 for none, ``short_name`` of a kernel the id of its name. With ``detail`` come the correlation id
-    (0 for none), the id of a kernel's full name, the kind of a copy, the kinds of memory it is from and to, and the
-    bytes of a copy or set.
+    (0 for none), the id of a kernel's full name, the kind of a copy, the kinds of memory it is from and to, what caused
+    a migration (0 for none), and the bytes of a copy or set.
     """
     table = find_table(source, GPU_TABLES[kind])
     if table is None:
@@ -174,6 +183,7 @@ _GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], dict[str, Column]]]] =
         "copy_kind": Column("copyKind"),
         "source_kind": Column("srcKind", NO_MEMORY_KIND),
         "destination_kind": Column("dstKind", NO_MEMORY_KIND),
+        "migration_cause": Column("migrationCause"),
         "bytes": Column("bytes"),
     },
     "memset": lambda _: {"bytes": Column("bytes")},
@@ -238,6 +248,15 @@ def wait_query(source: Source) -> Query | None:
     return Query(table, {name: Column(theirs) for name, theirs in names.items()})
 
 
+def page_fault_query(source: Source, table: str) -> Query | None:
+    """Return how many page faults each row stands for, one of the CPU always for 1; None without a table."""
+    found = find_table(source, table)
+    return None if found is None else Query(found, {"count": Column("numberOfPageFaults", 1)})
+
+
+_ONE_BY_ONE: Final = (WAITS, *OVERHEAD_TABLES, *HOST_TABLES, *PAGE_FAULT_TABLES.values())
+
+
 def event_tables(source: Source) -> list[str]:
     """Return the tables whose rows bound the trace in time: GPU activity, API calls, NVTX events."""
     names = (*GPU_TABLES.values(), API, NVTX)
@@ -246,7 +265,7 @@ def event_tables(source: Source) -> list[str]:
 
 def is_read(source: Source, table: str) -> bool:
     """Tell whether a digest needs that table."""
-    one_by_one = (find_table(source, name) for name in (WAITS, *OVERHEAD_TABLES, *HOST_TABLES))
+    one_by_one = (find_table(source, name) for name in _ONE_BY_ONE)
     return table in _SMALL_TABLES or table in (*event_tables(source), *one_by_one)
 
 

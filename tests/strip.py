@@ -42,7 +42,7 @@ _PAGE_BYTES = 1024  # half of the tables of an export have a row or two, and eac
 _NAMES = ("demangledName", "shortName", "nameId", "textId")
 _PLAIN = re.compile(r"(true|false|-?\d+(\.\d+)?)?\Z")
 _WORDS = re.compile(
-    r"(CAPTURE_EVENT_TYPE|START_TRIGGER|STOP_TRIGGER|.*CUDA_GRAPH_TRACE_OPTIONS:MODE|EXPORT_PRODUCT_\w+|"
+    r"(CAPTURE_EVENT_TYPE|START_TRIGGER|STOP_TRIGGER|.*CUDA_GRAPH_TRACE_OPTIONS:MODE|.*:COLLECT_(CUDA|NVTX)_TRACE|EXPORT_PRODUCT_\w+|"
     r"EXPORT_SCHEMA_\w+|EXPORT_PLATFORM|EXPORT_ARCH)\Z"
 )
 _PRIVATE = re.compile(r"COMMAND|ARGUMENT|ENVIRONMENT|WORKING_DIR|USER|HOST|PATH|UUID")

@@ -34,6 +34,13 @@ def overhead(trace: TraceBuilder, name: str) -> TraceBuilder:
     return trace.string(77, name).row("PROFILER_OVERHEAD", start=0, end=1, globalTid=1, nameId=77, returnValue=0)
 
 
+def collects(trace: TraceBuilder, **kinds: bool) -> TraceBuilder:
+    """Add the settings of a process that say which kinds of event it collects."""
+    for kind, value in kinds.items():
+        trace.meta(f"PROCESS_0:COLLECT_{kind.upper()}_TRACE", str(value).lower(), capture=True)
+    return trace
+
+
 def context(trace: TraceBuilder) -> TraceBuilder:
     """Say that a process made a CUDA context."""
     return trace.sql(
@@ -66,6 +73,29 @@ def context(trace: TraceBuilder) -> TraceBuilder:
             id="started, by nsys' own work",
         ),
         pytest.param(
+            collects(asked(), cuda=True, nvtx=True),
+            *(True, True, "nothing shows that a traced process started it"),
+            id="collected",
+        ),
+        pytest.param(
+            collects(asked("Cuda"), cuda=False, nvtx=True),
+            *(True, True, "nothing shows that a traced process started it"),
+            id="listed, or collected",
+        ),
+        pytest.param(
+            collects(asked("NvtxEvents"), cuda=False),
+            *(False, True, "CUDA was not traced: profile with -t cuda,nvtx"),
+            id="neither listed nor collected",
+        ),
+        pytest.param(
+            collects(asked(), cuda=False), None, None, "The export does not say whether CUDA was traced", id="collects"
+        ),
+        pytest.param(
+            overhead(collects(asked(), cuda=True), "NVTX early profiling initialization"),
+            *(True, True, "nothing shows that a traced process started it"),
+            id="NVTX, by nsys' own work",
+        ),
+        pytest.param(
             asked().diagnostic(NO_CUDA), True, None, "nothing shows that a traced process started it", id="by the log"
         ),
     ],
@@ -80,6 +110,15 @@ def test_what_was_traced_and_the_advice(
     assert ("profile with -t cuda" in warn.message) == (cuda is not True or nvtx is False)
     (line,) = [line for line in inspect(tmp_path / "t.sqlite").missing if line.startswith("no kernels, copies")]
     assert advice in line
+
+
+def test_nvtx_that_was_traced_is_not_advised_to_be_traced(tmp_path: Path) -> None:
+    """Calls were recorded, ranges were not, and the only word of NVTX is what nsys itself did."""
+    trace = overhead(TraceBuilder().api("cudaMalloc_v3020", 0, 5), "NVTX profiling initialization")
+    trace.write(tmp_path / "t.sqlite")
+    (line,) = [line for line in inspect(tmp_path / "t.sqlite").missing if line.startswith("no NVTX")]
+    assert "profile with" not in line
+    assert "the program made no range or mark" in line
 
 
 def test_rows_show_what_was_traced(tmp_path: Path) -> None:

@@ -20,6 +20,10 @@ _STARTED_TABLES: Final = ("TARGET_INFO_CUDA_CONTEXT_INFO", "TARGET_INFO_CUDA_NUL
 """Tables that nsys fills when a process that it traces makes a CUDA context."""
 _STARTED_LOG: Final = "CUDA injection initialized"
 _STARTED_WORK: Final = ("CUDA profiling initialization", "libcupti")
+_NVTX_WORK: Final = frozenset({"NVTX early profiling initialization", "NVTX profiling initialization"})
+_COLLECTS: Final = {"COLLECT_CUDA_TRACE": "Cuda", "COLLECT_NVTX_TRACE": "NvtxEvents"}
+_NOT_LISTED: Final = ""
+"""Among the kinds that were asked for: there may be others."""
 _LOST: Final = "events might have been collected"
 
 
@@ -40,11 +44,9 @@ class TracedFacts:
 def read_traced(source: Source, log: Mapping[str, int]) -> TracedFacts:
     """Find out what was traced; ``log`` is every line of the collector's log, and how often it is there."""
     filled = {name for name in (*GPU_TABLES.values(), API, NVTX) if _has_rows(source, name)}
-    asked = {
-        str(value) for name, value in source.rows(_SETTINGS, ("name", "value")) if name == "CAPTURE_EVENT_TYPE"
-    } or None
+    asked = _asked_for(source)
     any_cuda = bool(filled - {NVTX})
-    own_work = set() if any_cuda else _own_work(source)
+    own_work = set() if any_cuda and NVTX in filled else _own_work(source)
     started = any_cuda or (
         any(_has_rows(source, table) for table in _STARTED_TABLES)
         or any(_STARTED_LOG in text for text in log)
@@ -57,10 +59,26 @@ def read_traced(source: Source, log: Mapping[str, int]) -> TracedFacts:
     )
     return TracedFacts(
         cuda=True if started else _told(asked, "Cuda", log, "CUDA"),
-        nvtx=True if NVTX in filled else _told(asked, "NvtxEvents", log, "NVTX"),
+        nvtx=True if NVTX in filled or own_work & _NVTX_WORK else _told(asked, "NvtxEvents", log, "NVTX"),
         cuda_started=started,
         reasons=reasons,
     )
+
+
+def _asked_for(source: Source) -> set[str] | None:
+    """Return the kinds of events that the settings ask for; None where they do not say.
+
+    CAPTURE_EVENT_TYPE lists them. Beside it, or alone, each process has PROCESS_0:COLLECT_CUDA_TRACE and the like, of
+    which only "true" tells: newer ways to trace CUDA are set elsewhere and leave it at "false".
+    """
+    settings = [(str(name), str(value)) for name, value in source.rows(_SETTINGS, ("name", "value"))]
+    asked = {value for name, value in settings if name == "CAPTURE_EVENT_TYPE"}
+    listed = bool(asked)
+    for name, value in settings:
+        kind = _COLLECTS.get(name.rpartition(":")[2])
+        if kind is not None and value.lower() == "true":
+            asked.add(kind)
+    return asked if listed else ({*asked, _NOT_LISTED} if asked else None)
 
 
 def repeated(text: str, count: int) -> str:
@@ -70,8 +88,8 @@ def repeated(text: str, count: int) -> str:
 
 
 def _told(asked: set[str] | None, setting: str, log: Iterable[str], word: str) -> bool | None:
-    """Return what the settings say; without them, True where the log speaks of events of that kind."""
-    if asked is not None:
+    """Return what the settings say; where they do not, True where the log speaks of events of that kind."""
+    if asked is not None and (setting in asked or _NOT_LISTED not in asked):
         return setting in asked
     speaks = (f"No {word} events", f"Not all {word} events", f"Number of {word} events", f"{word} profiling")
     return True if any(text.startswith(speaks) for text in log) else None

@@ -92,6 +92,10 @@ _TABLES: dict[str, str] = {
     GRAPH_TRACE + ">=2022.2": _OPERATION + "graphId! graphExecId!",
     "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "start! globalPid address! originalFaultPc module sourceFile sourceLine",
     "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "start! end! globalPid deviceId! address! numberOfPageFaults! faultAccessType!",
+    "CUPTI_ACTIVITY_KIND_CUDA_EVENT": (
+        "timestamp>=2026.1 deviceId! contextId! greenContextId>=2025.3 streamId! correlationId globalPid eventId! "
+        "eventSyncId>=2025.3"
+    ),
     SYNCHRONIZATION: _OPERATION + "deprecatedSyncType>=2025.3 syncType! eventId! eventSyncId>=2025.3",
     "CUDA_GRAPH_EVENTS>=2025.3": ("start! end! eventClass! globalTid nameId! graphId originalGraphId graphExecId"),
     "CUDA_GRAPH_NODE_EVENTS>=2025.3": ("start! end! eventClass! globalTid nameId! graphNodeId! originalGraphNodeId"),

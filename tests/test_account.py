@@ -13,7 +13,7 @@ import pytest
 from builder import VERSIONS
 from nsys_digest import Digest, json_schema, summarize
 from nsys_digest.model.cuda_calls import call_class
-from nsys_digest.model.section_types import Durations, LaunchCost
+from nsys_digest.model.section_types import Cause, Durations, LaunchCost
 from nsys_digest.trace.source import Reader
 from oracle_account import CAUSES, expected_account, random_account_trace
 from test_fixtures import REAL, SHARED, named
@@ -151,6 +151,7 @@ def check_dispatch(digest: Digest, reference: list[dict[str, Any]]) -> None:
 
 def check(digest: Digest, reference: dict[str, Any], top: int) -> None:
     """Compare every section with the reference, and the document with its schema and itself."""
+    check_sums(digest)
     check_idle(digest, reference["idle"], top)
     check_launch(digest, reference["launch"])
     check_memory(digest, reference["memory"])
@@ -202,6 +203,8 @@ def check_sums(digest: Digest) -> None:
         assert tuple(account.causes) == CAUSES
         assert sum(cause.sum_ns for cause in account.causes.values()) == account.idle_ns
         assert sum(account.host_by_nvtx_ns.values()) == account.causes["host"].sum_ns
+        assert sum((account.sync_by_target_ns or {}).values()) == account.causes["sync"].sum_ns
+        assert (account.queued_outside or Cause(0, 0, 0)).sum_ns <= account.causes["queued"].sum_ns
         assert sum(one.sum_ns for one in account.histogram) == account.idle_ns
         assert sum(one.gaps for one in account.histogram) == account.gap_count
     for gap in digest.idle.longest:

@@ -54,7 +54,8 @@ _ASYNC_COPIES: Final = frozenset(
 )
 CONTEXT_WAIT_CALLS: Final = frozenset({"cudaDeviceSynchronize", "cudaThreadSynchronize", "cuCtxSynchronize"})
 STREAM_WAIT_CALLS: Final = frozenset({"cudaStreamSynchronize", "cuStreamSynchronize"})
-_WAITS: Final = CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS | {"cudaEventSynchronize", "cuEventSynchronize"}
+EVENT_WAIT_CALLS: Final = frozenset({"cudaEventSynchronize", "cuEventSynchronize"})
+_WAITS: Final = CONTEXT_WAIT_CALLS | STREAM_WAIT_CALLS | EVENT_WAIT_CALLS
 _BLOCKING_COPIES: Final = frozenset(
     """
     cudaMemcpy cudaMemcpy2D cudaMemcpy3D cudaMemcpyPeer cudaMemcpy3DPeer cudaMemcpyToSymbol cudaMemcpyFromSymbol

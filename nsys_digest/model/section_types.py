@@ -98,6 +98,20 @@ class DeviceIdle:
         label="queue full",
         default=None,
     )
+    sync_by_target_ns: Mapping[str, int] | None = figure(
+        "s",
+        "the time of `sync` by what was waited for: `device`, `stream N`, `event` or `event of stream N`, `copy or "
+        "set`; most first, then by name; adds up to it; null in older documents",
+        bad="up",
+        label="idle",
+        key="sync_by_target",
+        default=None,
+    )
+    queued_outside: Cause | None = part(
+        "the part of `queued` in gaps of which 1 ms or more is queued while no GPU of the trace did anything: the work "
+        "waited for something outside of it; null in older documents",
+        default=None,
+    )
     host: HostSplit | None = part("what section host adds", inline=True, default=None)
 
 

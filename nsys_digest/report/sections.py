@@ -62,6 +62,9 @@ _CAUSES: Final = (
     of(Cause, "longest_ns"),
     told(Column("cause", "text"), lambda row: f"{row[2]}: {doing_words(row[2])}"),
 )
+_OUTSIDE: Final = of(DeviceIdle, "queued_outside.sum_ns")
+_SYNC: Final = of(DeviceIdle, "sync_by_target_ns")
+_SYNCS: Final = (of(DeviceIdle, "device"), _SYNC, share(_SYNC, _DEVICE_IDLE, "share of idle"), NAME_OF_ROW)
 _HOST: Final = of(DeviceIdle, "host_by_nvtx_ns")
 _HOST_RANGES: Final = (of(DeviceIdle, "device"), _HOST, share(_HOST, _DEVICE_IDLE, "share of idle"), NAME_OF_ROW)
 _GAPS: Final = (
@@ -81,7 +84,16 @@ def _idle(idle: Idle, top: int) -> Iterator[Block]:
         for name, cause in sorted(device.causes.items(), key=lambda item: -item[1].sum_ns)
         if cause.sum_ns
     ]
-    yield table("Why the GPU was idle: what the thread that ended each gap was doing", _CAUSES, causes)
+    outside = "; ".join(
+        f"GPU {device.device}: {_OUTSIDE.cell((device,))} of queued waited for something outside of the trace, in "
+        f"{counted(device.queued_outside.gaps, 'gap')} of 1 ms or more in which no GPU did anything"
+        for device in idle.devices
+        if device.queued_outside is not None and device.queued_outside.gaps
+    )
+    yield table("Why the GPU was idle: what the thread that ended each gap was doing", _CAUSES, causes, outside)
+    targets = [(device, name) for device in idle.devices for name in list(device.sync_by_target_ns or {})[:top]]
+    rest = sum(len(device.sync_by_target_ns or {}) for device in idle.devices) - len(targets)
+    yield table("Idle in sync, by what was waited for", _SYNCS, targets, more(rest))
     ranges = [(device, name) for device in idle.devices for name in list(device.host_by_nvtx_ns)[:top]]
     rest = sum(len(device.host_by_nvtx_ns) for device in idle.devices) - len(ranges)
     yield table("Idle in host code, by innermost NVTX range, most first", _HOST_RANGES, ranges, more(rest))

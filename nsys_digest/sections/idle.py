@@ -17,10 +17,12 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, joined, subtract, union
 from nsys_digest.algorithms.lines import Lines
+from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
+from nsys_digest.sections.sync_targets import by_target
 from nsys_digest.sections.thread_timeline import PROFILER, QUEUE_FULL, ThreadTimeline, thread_batches
 from nsys_digest.trace.columns import Ints, small_ids
 from nsys_digest.trace.events import CLASSES, NONE, Events, Operations
@@ -32,6 +34,10 @@ _QUEUED, _LAUNCH, _HOST, _PROFILER, _MIGRATION, _UNATTRIBUTED = map(
 NO_RANGE: Final = "(none)"
 _IN_CALLS = slice(_QUEUED + 1, _HOST)
 _FIRST_BIN_NS = 1_000
+_LONG_QUEUED_NS = 1_000_000
+"""Work starts within some microseconds of its call, in batches (WDDM) within some hundred."""
+_SYNC_CLASS = CLASSES.index(CallClass.sync)
+_NO_CALLS = np.zeros(0, np.int64)
 _SLICE = 1 << 17
 
 
@@ -172,8 +178,11 @@ def _without_call(events: Events, found: DeviceGaps) -> Int64s:
 class _DeviceCauses:
     """The idle time of one device by cause, added up batch of threads by batch of threads."""
 
-    def __init__(self, events: Events, device: int, ordinal: int, top: int) -> None:
-        self._events = events
+    def __init__(self, events: Events, device: int, ordinal: int, top: int, busy: Coverage) -> None:
+        self._events, self._busy = events, busy
+        self._syncs: list[tuple[Int64s, Int64s]] = []
+        """Calls that waited, and how long each kept the device idle."""
+        self._outside: list[Int64s] = []
         self.device, self.ordinal = device, ordinal
         found = device_gaps(events, device)
         length_ns = found.end_ns - found.start_ns
@@ -199,10 +208,32 @@ class _DeviceCauses:
         doing = timeline.in_calls(placed.start, placed.until)
         self._add(part, placed.causes(doing))
         self._queue_full += int(doing[QUEUE_FULL].sum())
+        self._note_syncs(placed, timeline)
+        self._note_outside(part, placed)
         host = placed.host(timeline)
         inside = Coverage(host).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
         np.add.at(self._host_by_group, self._events.ranges.group[timeline.ranges.owner], inside)
         self._host_outside += host.total_ns - int(inside.sum())
+
+    def _note_syncs(self, placed: PlacedGaps, timeline: ThreadTimeline) -> None:
+        """Keep how long each call that waits kept the device idle."""
+        syncs = np.flatnonzero(timeline.class_of_call == _SYNC_CLASS)
+        if syncs.size:
+            open_ = np.flatnonzero(placed.until > placed.start)
+            gaps_ = Coverage(Intervals(placed.start[open_], placed.until[open_]))
+            idle_ns = gaps_.within(timeline.calls.start_ns[syncs], timeline.calls.end_ns[syncs])
+            some = np.flatnonzero(idle_ns)
+            self._syncs.append((timeline.calls.owner[syncs[some]], idle_ns[some]))
+
+    def _note_outside(self, part: slice, placed: PlacedGaps) -> None:
+        """Add up long waits of submitted work while no device did anything."""
+        queued_ns = placed.end - placed.until
+        long = np.flatnonzero(queued_ns >= _LONG_QUEUED_NS)
+        if long.size:
+            end_ns = self._by_thread.gaps.end_ns[part][long]
+            free_ns = queued_ns[long] - self._busy.within(end_ns - queued_ns[long], end_ns)
+            free_ns = free_ns[free_ns >= _LONG_QUEUED_NS]
+            self._outside.append(free_ns)
 
     def _add(self, part: slice, amounts: Int64s) -> None:
         self._total += amounts.sum(axis=1)
@@ -227,7 +258,13 @@ class _DeviceCauses:
             host_by_nvtx_ns=dict(host),
             histogram=self.histogram,
             queue_full_ns=self._queue_full if self._events.overheads.of_driver else None,
+            sync_by_target_ns=self._sync_by_target(),
+            queued_outside=_cause(self._outside),
         )
+
+    def _sync_by_target(self) -> dict[str, int]:
+        call, idle_ns = (np.concatenate(columns) for columns in zip((_NO_CALLS, _NO_CALLS), *self._syncs, strict=True))
+        return by_target(self._events, call, idle_ns)
 
     def longest(self, operation_name: Callable[[int], str], names: Sequence[str], name_of_group: Int64s) -> list[Gap]:
         """Return the longest gaps; ``names`` are those of the ranges, by id."""
@@ -259,6 +296,12 @@ class _DeviceCauses:
         ]
 
 
+def _cause(parts: list[Int64s]) -> Cause:
+    """Return the time of a cause, of which every gap with some of it has one value."""
+    ns = np.concatenate([_NO_CALLS, *parts])
+    return Cause(int(ns.sum()), ns.size, int(ns.max(initial=0)))
+
+
 def _longest(length_ns: Int64s, top: int) -> Int64s:
     """Return the positions of the longest gaps; of equal ones those that begin first."""
     if top < length_ns.size:
@@ -288,13 +331,20 @@ def devices_at_work(events: Events, devices: int) -> list[int]:
 
 
 def idle(
-    events: Events, devices: Sequence[int], top: int, strings: Mapping[int, str], range_names: Sequence[str]
+    events: Events,
+    devices: Sequence[int],
+    top: int,
+    strings: Mapping[int, str],
+    range_names: Sequence[str],
+    busy: Intervals,
 ) -> Idle:
     """Explain all idle time within the span of each device.
 
-    ``devices`` are the CUDA ordinals by index, ``strings`` the texts of string ids, ``range_names`` by group.
+    ``busy`` is when any device was at work, ``devices`` are the CUDA ordinals by index, ``strings`` the texts of string
+    ids, ``range_names`` by group.
     """
     operations, at_work = events.operations, devices_at_work(events, len(devices))
+    everywhere = Coverage(busy)
     operation_name = partial(operation_name_of, operations, strings)
     timeline_of = lru_cache(1)(lambda lines: ThreadTimeline.of(events, lines))  # those of all would not fit
     ids: dict[str, int] = {}
@@ -303,7 +353,7 @@ def idle(
     all_lines = list(thread_batches(events))
     explained, longest = [], []
     for index in at_work:
-        causes = _DeviceCauses(events, index, devices[index], top)
+        causes = _DeviceCauses(events, index, devices[index], top, everywhere)
         for lines in all_lines:
             causes.add_threads(lines, timeline_of)
         explained.append(causes.result(range_names))
@@ -338,7 +388,7 @@ def operation_name_of(operations: Operations, strings: Mapping[int, str], operat
 
 def _make(context: Context) -> Made:
     names = context.scanned.nvtx.names
-    return Made(idle(context.events, context.ordinals, context.options.gaps, context.strings, names))
+    return Made(idle(context.events, context.ordinals, context.options.gaps, context.strings, names, context.gpu.busy))
 
 
 SECTION = Section("idle", _make, Lane.time, frozenset({Blind.unlaunched_work}))

@@ -43,8 +43,8 @@ class ThreadTimeline:
     """Some threads: segments of their calls, with the class of the innermost, and of their push/pop ranges.
 
     Times are places on the number line of ``lines``. ``class_of_call`` is by segment, an index into ``CLASSES`` or one
-    of the two above; the owners of ``ranges`` are indices into all ranges. Rows of overhead that say what the thread
-    did nest with the calls.
+    of the two above. The owners of ``calls`` are indices into all calls, ``NONE`` where a row of overhead decides, and
+    those of ``ranges`` into all ranges. Rows of overhead that say what the thread did nest with the calls.
     """
 
     lines: Lines
@@ -61,9 +61,11 @@ class ThreadTimeline:
         if several:
             thread = lines_of(calls.edges, lines.low, lines.high)
             start_ns, end_ns = lines.put(start_ns, thread), lines.put(end_ns, thread)
+        own: Int64s | None = None
         real = end_ns > start_ns
         if not real.all():
-            start_ns, end_ns, group = start_ns[real], end_ns[real], group[real]
+            own = np.flatnonzero(real)
+            start_ns, end_ns, group = start_ns[own], end_ns[own], group[own]
         segments = innermost(start_ns, end_ns)
         class_of_call = calls.class_of_group.astype(np.int8)[group[segments.owner]]
         overheads, class_of_overhead = _overheads(events, lines)
@@ -71,16 +73,23 @@ class ThreadTimeline:
             rows = innermost(*overheads)
             segments, rows = overlaid(segments, Owners(start_ns, end_ns), rows, overheads)
             class_of_call = calls.class_of_group.astype(np.int8)[group[segments.owner]]
-            segments, class_of_call = _in_order(segments, class_of_call, rows, class_of_overhead[rows.owner])
+            owner = segments.owner if own is None else own[segments.owner]
+            of_rows = rows._replace(owner=np.full(rows.owner.size, NONE - part.start))
+            segments, class_of_call = _in_order(
+                segments._replace(owner=owner), class_of_call, of_rows, class_of_overhead[rows.owner]
+            )
+        elif own is not None:
+            segments = segments._replace(owner=own[segments.owner])
+        segments = segments._replace(owner=segments.owner + part.start)
         part = slice(int(ranges.edges[lines.low]), int(ranges.edges[lines.high]))
         chosen = ranges.is_push_pop[part] & (ranges.end_ns[part] > ranges.start_ns[part])
-        own = np.flatnonzero(chosen) + part.start
-        start_ns, end_ns = ranges.start_ns[own], ranges.end_ns[own]
+        own_ranges = np.flatnonzero(chosen) + part.start
+        start_ns, end_ns = ranges.start_ns[own_ranges], ranges.end_ns[own_ranges]
         if several:
             thread = lines_of(ranges.edges, lines.low, lines.high)[chosen]
             start_ns, end_ns = lines.put(start_ns, thread), lines.put(end_ns, thread)
         nested = innermost(start_ns, end_ns)
-        return cls(lines, segments, class_of_call, nested._replace(owner=own[nested.owner]))
+        return cls(lines, segments, class_of_call, nested._replace(owner=own_ranges[nested.owner]))
 
     def during(self, low: int, high: int) -> ThreadTimeline:
         """Return the segments that reach into the places ``[low, high)``, whole; nothing is copied."""

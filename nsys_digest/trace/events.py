@@ -143,6 +143,15 @@ class WaitedFor:
     correlation: Ints
     context: Ints
     stream: Ints
+    event: Ints
+
+    def event_of(self, correlation: Ints) -> Int64s:
+        """Return the event that each call waited for; -1 where no row, or more than one, tells."""
+        first = np.searchsorted(self.correlation, correlation, side="left")
+        known = np.searchsorted(self.correlation, correlation, side="right") - first == 1
+        event = np.full(correlation.size, NONE)
+        event[known] = self.event[first[known]]
+        return event
 
     def of(self, correlation: Ints) -> tuple[Int64s, Int64s]:
         """Return the context and the stream that each call waited for; -1 where no row, or more than one, tells."""
@@ -255,6 +264,8 @@ class Events:
     host: HostActivity | None
     """None unless it is asked for."""
     page_faults: PageFaults
+    event_streams: Mapping[tuple[int, int, int], int]
+    """The stream on which each (globalPid, context, event) was recorded; ``NONE`` where on several."""
 
 
 def process_of_thread(global_tid: int) -> int:

@@ -32,10 +32,17 @@ def link(rows: EventRows, scanned: Scanned, names: Mapping[int, str], devices: S
     """
     calls = _calls(rows.calls, scanned.api, names)
     operations = _operations(rows.operations, scanned.gpu, devices, calls)
-    overheads = _overheads(rows.overheads, calls, names)
-    host = None if rows.host is None else link_host(rows.host, calls.threads)
-    marks = _in_order(scanned.nvtx.marks)
-    return Events(operations, calls, overheads, rows.ranges, marks, rows.waits, host, rows.page_faults)
+    return Events(
+        operations=operations,
+        calls=calls,
+        overheads=_overheads(rows.overheads, calls, names),
+        ranges=rows.ranges,
+        marks=_in_order(scanned.nvtx.marks),
+        waits=rows.waits,
+        host=None if rows.host is None else link_host(rows.host, calls.threads),
+        page_faults=rows.page_faults,
+        event_streams=rows.event_streams,
+    )
 
 
 def _calls(rows: CallRows, api: ApiTotals, names: Mapping[int, str]) -> Calls:

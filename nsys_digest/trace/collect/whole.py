@@ -13,6 +13,7 @@ from nsys_digest.algorithms.intervals import GroupedIntervals
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.collect.api import ApiPart, ApiTotals, CallRows
 from nsys_digest.trace.collect.chosen import Chosen
+from nsys_digest.trace.collect.event_records import EventRecordPart
 from nsys_digest.trace.collect.gpu import GpuPart, GpuTotals
 from nsys_digest.trace.collect.host import HostPart, HostRows
 from nsys_digest.trace.collect.names import NameRanking
@@ -31,6 +32,7 @@ from nsys_digest.trace.nsys.tables import (
     OVERHEAD_TABLES,
     STRINGS,
     api_query,
+    event_query,
     gpu_query,
     nvtx_query,
     wait_query,
@@ -72,6 +74,8 @@ class EventRows:
     host: HostRows | None
     """What threads did on the CPU; None unless that is asked for."""
     page_faults: PageFaults
+    event_streams: Mapping[tuple[int, int, int], int]
+    """The stream on which each (globalPid, context, event) was recorded."""
 
     @property
     def name_ids(self) -> set[int]:
@@ -114,6 +118,8 @@ class TracePart:
         counts = dict(zip(GPU_KINDS, map(self._count, self._gpu_queries), strict=True))
         self._gpu = GpuPart(counts if detail else None, chosen)
         self._api = ApiPart(self._count(self._api_query) if detail else None, chosen)
+        self._event_query = event_query(source) if detail else None
+        self._event_records = EventRecordPart()
         self._waits = WaitPart(self._count(self._wait_query))
         self._overhead_queries = [overhead_query(source, table) if detail else None for table in OVERHEAD_TABLES]
         self._overheads = OverheadPart(sum(map(self._count, self._overhead_queries)))
@@ -138,7 +144,11 @@ class TracePart:
         for kind, query in enumerate(self._gpu_queries):
             if query is not None:
                 yield Task(query, partial(self._gpu.add, kind), lock)
-        for query, take in ((self._api_query, self._api.add), (self._wait_query, self._waits.add)):
+        for query, take in (
+            (self._api_query, self._api.add),
+            (self._wait_query, self._waits.add),
+            (self._event_query, self._event_records.add),
+        ):
             if query is not None:
                 yield Task(query, take, threading.Lock())
         lock = threading.Lock()
@@ -180,6 +190,7 @@ class TracePart:
         self._overheads.merge(other._overheads)
         self._host.merge(other._host)
         self._page_faults.merge(other._page_faults)
+        self._event_records.merge(other._event_records)
         self._nvtx.merge(other._nvtx)
 
     def finish(self, name_count: int | None) -> tuple[Scanned, Activity, EventRows | None]:
@@ -199,5 +210,6 @@ class TracePart:
                 self._waits.finish(),
                 host,
                 self._page_faults.finish(),
+                self._event_records.finish(),
             )
         return Scanned(of_gpu, of_api, of_nvtx, name_count), Activity(work_in_time, ranges_in_time), rows

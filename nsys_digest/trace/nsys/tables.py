@@ -18,6 +18,7 @@ STRINGS: Final = "StringIds"
 API: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
 NVTX: Final = "NVTX_EVENTS"
 WAITS: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+EVENTS: Final = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
 DIAGNOSTICS: Final = "DIAGNOSTIC_EVENT"
 OS_CALLS: Final = "OSRT_API"
 SCHEDULING: Final = "SCHED_EVENTS"
@@ -69,6 +70,8 @@ OPEN: Final = -(2**63)
 """Stands for the end of a range that was open when the collection stopped."""
 NO_STRING: Final = -1
 """Stands for a text that is not registered."""
+NO_EVENT: Final = 0xFFFFFFFF
+"""CUPTI's word for no event (CUPTI_SYNCHRONIZATION_INVALID_VALUE)."""
 
 
 def process_of(global_id: int) -> int:
@@ -239,13 +242,23 @@ def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
 def wait_query(source: Source) -> Query | None:
     """Return process, correlation id, context, stream of every wait of the host; None without a table or one of these.
 
+    With them comes the event that was waited for, ``NO_EVENT`` for none.
+
     Other columns mislead: ``syncType`` is numbered otherwise by each version, and ``deviceId`` is 0 for all.
     """
     table = find_table(source, WAITS)
     names = {"process": "globalPid", "correlation": "correlationId", "context": "contextId", "stream": "streamId"}
     if table is None or not set(names.values()) <= set(source.tables()[table]):
         return None
-    return Query(table, {name: Column(theirs) for name, theirs in names.items()})
+    columns = {name: Column(theirs) for name, theirs in names.items()}
+    return Query(table, columns | {"event": Column("eventId", NO_EVENT)})
+
+
+def event_query(source: Source) -> Query | None:
+    """Return process, context, event and stream of every record of a CUDA event; None without a table."""
+    table = find_table(source, EVENTS)
+    names = {"process": "globalPid", "context": "contextId", "event": "eventId", "stream": "streamId"}
+    return None if table is None else Query(table, {name: Column(theirs) for name, theirs in names.items()})
 
 
 def page_fault_query(source: Source, table: str) -> Query | None:
@@ -254,7 +267,7 @@ def page_fault_query(source: Source, table: str) -> Query | None:
     return None if found is None else Query(found, {"count": Column("numberOfPageFaults", 1)})
 
 
-_ONE_BY_ONE: Final = (WAITS, *OVERHEAD_TABLES, *HOST_TABLES, *PAGE_FAULT_TABLES.values())
+_ONE_BY_ONE: Final = (WAITS, EVENTS, *OVERHEAD_TABLES, *HOST_TABLES, *PAGE_FAULT_TABLES.values())
 
 
 def event_tables(source: Source) -> list[str]:

@@ -91,15 +91,15 @@ def _idle(idle: Idle, top: int) -> Iterator[Block]:
         if device.queued_outside is not None and device.queued_outside.gaps
     )
     yield table("Why the GPU was idle: what the thread that ended each gap was doing", _CAUSES, causes, outside)
-    targets = [(device, name) for device in idle.devices for name in list(device.sync_by_target_ns or {})[:top]]
-    rest = sum(len(device.sync_by_target_ns or {}) for device in idle.devices) - len(targets)
-    yield table("Idle in sync, by what was waited for", _SYNCS, targets, more(rest))
     ranges = [(device, name) for device in idle.devices for name in list(device.host_by_nvtx_ns)[:top]]
     rest = sum(len(device.host_by_nvtx_ns) for device in idle.devices) - len(ranges)
     yield table("Idle in host code, by innermost NVTX range, most first", _HOST_RANGES, ranges, more(rest))
     gaps = [(gap,) for gap in idle.longest[:top]]
     notes = (more(len(idle.longest) - len(gaps)), "starts are on the trace's own clock")
     yield table("Longest gaps", _GAPS, gaps, "; ".join(filter(None, notes)))
+    targets = [(device, name) for device in idle.devices for name in list(device.sync_by_target_ns or {})[:top]]
+    rest = sum(len(device.sync_by_target_ns or {}) for device in idle.devices) - len(targets)
+    yield table("Idle in sync, by what was waited for", _SYNCS, targets, more(rest))
 
 
 _STATE: Final = of(DeviceIdle, "states_ns")

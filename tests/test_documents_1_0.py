@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
 import pytest
 
-from nsys_digest import CheckResult, Digest, DigestInvalid, json_schema
+from nsys_digest import CheckResult, Digest, DigestInvalid
 from nsys_digest.units import to_ns
 from support import ROOT
+from valid import validate
 
 FROZEN = ROOT / "fixtures" / "documents_1_0"
 
@@ -72,7 +72,7 @@ def test_a_check_of_former_names_is_read() -> None:
     ]
     assert [one.code for one in read.allowed_mismatches] == ["graph-mode"]
     now = read.to_dict()
-    jsonschema.validate(now, json_schema("check"))
+    validate(now, "check")
     assert now["noise"] == document["noise"]
     with pytest.raises(DigestInvalid, match="verdict is missing"):
         CheckResult.from_dict({key: value for key, value in document.items() if key != "verdict"})
@@ -83,4 +83,4 @@ def test_a_comparison_is_valid_but_for_the_names_of_its_keys() -> None:
     document["mismatches"] = document.pop("unlike")
     for part in ("api", "kernel", "nvtx", "dispatch"):
         document["tables"][f"{part}_durations"] = document["tables"].pop(f"{part}_tails")
-    jsonschema.validate(document, json_schema("diff"))
+    validate(document, "diff")

@@ -37,6 +37,7 @@ def verdicts(figures: Sequence[Samples], noise: Noise | None = None) -> list[str
     return [outcome.verdict for outcome in decided]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("bad", ["up", "down", "either"])
 def test_a_plain_slow_down_fails_with_any_number_of_runs(seed: int, bad: Direction) -> None:
@@ -55,6 +56,7 @@ def test_a_plain_slow_down_fails_with_any_number_of_runs(seed: int, bad: Directi
         assert verdicts([*others, planted])[-1] == "fail", (before, after, len(others))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_real_slow_down_fails_with_any_number_of_runs(planted: str, backwards: bool) -> None:
@@ -65,6 +67,7 @@ def test_a_real_slow_down_fails_with_any_number_of_runs(planted: str, backwards:
         assert result.verdict == "fail", (before, after)
 
 
+@pytest.mark.slow
 def test_the_command_fails_with_one_to_five_runs(tmp_path: Path) -> None:
     for runs in range(1, 6):
         heads, bases = ([GATE / f"{name}_{at}.json" for at in range(1, runs + 1)] for name in ("kernel", "base"))

@@ -77,6 +77,7 @@ def many_names(rng: random.Random) -> TraceBuilder:
     return trace.range("CG_DISPATCH:a=1", 5, 6).mark("CG_DISPATCH:a=2", 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["adbc", "stdlib"])
 def test_names_beyond_the_limit_become_one_honest_row(
     reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

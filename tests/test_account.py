@@ -183,9 +183,7 @@ def test_random_traces(version: str, reader: Reader, tmp_path: Path, monkeypatch
             "durations._SLICE": 2,
         }.items():
             monkeypatch.setattr(f"nsys_digest.sections.{name}", size)
-        monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", 2)
         monkeypatch.setattr("nsys_digest.algorithms.lines._ROWS", 2)
-        monkeypatch.setattr("nsys_digest.algorithms.intervals._SLICE", 2)
     for seed in range(25):
         rng = random.Random(f"account {version} {seed}")
         path = random_account_trace(rng, version).write(tmp_path / f"{seed}.sqlite", shuffle=rng)

@@ -13,9 +13,8 @@ import pytest
 from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
 from nsys_digest import Digest, UsageInvalid, ValueUnreadable, classify, summarize
 from nsys_digest.model.cuda_calls import call_class
-from nsys_digest.model.digest import ADDED
+from nsys_digest.model.digest import ADDED, SECTIONS
 from nsys_digest.model.section_types import (
-    SECTIONS,
     Bandwidth,
     Bin,
     Category,

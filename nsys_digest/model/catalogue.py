@@ -57,6 +57,7 @@ class Declared:
     name of the field does not give it, ``former`` are keys that it had before, ``within`` is the object that it is
     written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have; to
     one that ``grows`` names may be added.
+    A ``section`` is asked for by the name of the field: then it is made, or has more in it.
     ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
     A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
     ``always`` one is in every document, though its field has a default. ``former_values`` are texts that were called
@@ -74,6 +75,7 @@ class Declared:
     names: tuple[str, ...] = ()
     may_have: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
+    section: bool = False
     left_out: bool = False
     inline: bool = False
     grows: bool = False
@@ -158,6 +160,7 @@ def part(
     within: str | None = None,
     by: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
+    section: bool = False,
     left_out: bool = False,
     inline: bool = False,
     grows: bool = False,
@@ -173,6 +176,7 @@ def part(
         within=within,
         by=by,
         names=names,
+        section=section,
         left_out=left_out,
         inline=inline,
         grows=grows,

@@ -76,7 +76,9 @@ class Digest:
         "CUDA runtime and driver calls by recorded name, `[calls, total_s]`; most total time first, then by name"
     )
     nvtx: Mapping[str, NvtxRange] = part(
-        "NVTX ranges by `domain:name`, those of the default domain by name alone; in order of first start, then by name"
+        "NVTX ranges by `domain:name`, those of the default domain by name alone; in order of first start, then by "
+        "name",
+        section=True,
     )
     dispatch: Mapping[str, int] = figure(
         "count",
@@ -114,27 +116,30 @@ class Digest:
         "say what calls returned",
         default=None,
     )
-    idle: Idle | None = part("why each device was idle within its span", left_out=True, default=None)
-    launch: Launch | None = part("what launches of kernels and graphs cost", left_out=True, default=None)
-    memory: Memory | None = part("copies and sets, over all devices", left_out=True, default=None)
+    idle: Idle | None = part("why each device was idle within its span", section=True, left_out=True, default=None)
+    launch: Launch | None = part("what launches of kernels and graphs cost", section=True, left_out=True, default=None)
+    memory: Memory | None = part("copies and sets, over all devices", section=True, left_out=True, default=None)
     communication: tuple[Communication, ...] | None = part(
         "collectives against compute: devices with kernels, in the order of `devices`",
         by=("device",),
+        section=True,
         left_out=True,
         default=None,
     )
     categories: Mapping[str, Category] | None = part(
-        "kernels by category over all devices; most time first, then by name", left_out=True, default=None
+        "kernels by category over all devices; most time first, then by name", section=True, left_out=True, default=None
     )
     api_durations: Mapping[str, Durations] | None = part(
         "lengths of the calls of `api` by name as recorded; most time first, then by name",
         former=("api_tails",),
+        section=True,
         left_out=True,
         default=None,
     )
     kernel_durations: Mapping[str, Durations] | None = part(
         "lengths of all kernels by short name; most time first, then by name",
         former=("kernel_tails",),
+        section=True,
         left_out=True,
         default=None,
     )
@@ -142,6 +147,7 @@ class Digest:
         "dispatch marks by mode, and by mode and padded size; by mode (marks without one first), then all of the "
         "mode, then by size",
         by=("mode", "?padded"),
+        section=True,
         left_out=True,
         default=None,
     )
@@ -226,4 +232,6 @@ class Digest:
 
 
 ADDED: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.left_out)
-"""The sections that may be left out, in the order of the document."""
+"""The sections with a key of their own, in the order of the document."""
+SECTIONS: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.section)
+"""The sections that can be chosen: ``nvtx`` adds to a field of the base; ``steps`` is there when a step is named."""

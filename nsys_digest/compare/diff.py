@@ -15,6 +15,7 @@ from nsys_digest.compare.span_breakdown import (
     device_breakdowns,
     whole_breakdown,
 )
+from nsys_digest.compare.stored_tables import read_headlines, read_tables
 from nsys_digest.compare.tables import Table
 from nsys_digest.compare.whole import KEYS, Headline, headlines
 from nsys_digest.model.base_types import Warn
@@ -22,6 +23,7 @@ from nsys_digest.model.catalogue import Json, computed, document, figure, label,
 from nsys_digest.model.codec import encode, json_text
 from nsys_digest.model.digest import TOOL
 from nsys_digest.model.kernel_categories import KernelCategories
+from nsys_digest.model.read_document import document_of, read_document
 
 DIFF_SCHEMA_VERSION: Final = "1.0"
 
@@ -74,17 +76,22 @@ class Diff:
     base: ComparedSide = part("the side that is compared with")
     head: ComparedSide = part("the side that is compared")
     comparability: Comparability = part(
-        "reasons not to compare that were allowed, and those that the digests cannot rule out", key="mismatches"
+        "reasons not to compare that were allowed, and those that the digests cannot rule out",
+        key="mismatches",
+        former=("unlike",),
     )
     headline: Mapping[str, Headline] = part(
-        "figures of whole digests, of the typical runs and of all", names=KEYS, grows=True
+        "figures of whole digests, of the typical runs and of all", names=KEYS, grows=True, read=read_headlines
     )
     span: SpanBreakdown | None = part(
         "the span over all devices in terms that add up to it; null where a side has no GPU activity"
     )
     devices: tuple[DeviceSpanBreakdown, ...] = part("the same of each pair of devices", key="span_by_device")
     tables: Mapping[str, Table | None] = part(
-        "figures by name, most moved first; null where a side lacks the section", names=TABLES, grows=True
+        "figures by name, most moved first; null where a side lacks the section",
+        names=TABLES,
+        grows=True,
+        read=read_tables,
     )
 
     def __repr__(self) -> str:
@@ -101,6 +108,26 @@ class Diff:
         """Return the JSON document, times in seconds."""
         written: Json = encode(self)
         return written
+
+    @classmethod
+    def from_dict(cls, data: Json) -> Diff:
+        """Read a JSON document of version 1; keys that this version does not know are left out.
+
+        Raises:
+            DigestInvalid: it is no document of a comparison, or of another major version.
+
+        """
+        return read_document(cls, data, "comparison", DIFF_SCHEMA_VERSION)
+
+    @classmethod
+    def from_json(cls, text: str) -> Diff:
+        """Read JSON text; ``Diff.from_json(d.to_json()) == d``.
+
+        Raises:
+            DigestInvalid: the text is no JSON, or no comparison of a known version.
+
+        """
+        return cls.from_dict(document_of(text, "comparison"))
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""

@@ -8,11 +8,11 @@ from math import inf
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from nsys_digest.compare.comparability import Difference, Unknown
-from nsys_digest.errors import CheckFailed, DigestError, DigestInvalid, FigureMissing, MissingData
+from nsys_digest.errors import CheckFailed, DigestError, FigureMissing, MissingData
 from nsys_digest.model.catalogue import Json, computed, document, label, part, result
 from nsys_digest.model.codec import encode, json_text
-from nsys_digest.model.decoder import Misfit, decode
 from nsys_digest.model.digest import TOOL
+from nsys_digest.model.read_document import document_of, read_document
 from nsys_digest.units import counted
 
 CHECK_SCHEMA_VERSION: Final = "1.0"
@@ -205,13 +205,17 @@ class CheckResult:
             DigestInvalid: it is no document of a check, or of another major version.
 
         """
-        version = data.get("schema_version") if isinstance(data, dict) else None
-        if not isinstance(version, str) or version.partition(".")[0] != CHECK_SCHEMA_VERSION.partition(".")[0]:
-            raise DigestInvalid(f"this is no check of schema version 1 (schema_version is {version!r})")
-        try:
-            return decode(cls, data)
-        except Misfit as misfit:
-            raise DigestInvalid(f"this check is incomplete or damaged: {misfit}; run it again") from None
+        return read_document(cls, data, "check", CHECK_SCHEMA_VERSION)
+
+    @classmethod
+    def from_json(cls, text: str) -> CheckResult:
+        """Read JSON text; ``CheckResult.from_json(c.to_json()) == c``.
+
+        Raises:
+            DigestInvalid: the text is no JSON, or no check of a known version.
+
+        """
+        return cls.from_dict(document_of(text, "check"))
 
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""

@@ -61,7 +61,8 @@ class Declared:
     ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
     A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
     ``always`` one is in every document, though its field has a default. ``former_values`` are texts that were called
-    otherwise, and what they are called now. ``least`` and ``most`` bound what is published.
+    otherwise, and what they are called now. ``least`` and ``most`` bound what is published. ``read`` makes the
+    value of what a document has, where its type does not say how.
     """
 
     meaning: str
@@ -85,6 +86,7 @@ class Declared:
     least: float | None = None
     most: float | None = None
     pattern: str | None = None
+    read: Callable[[Any], Any] | None = None
 
 
 def figure(
@@ -165,6 +167,7 @@ def part(
     inline: bool = False,
     grows: bool = False,
     always: bool = False,
+    read: Callable[[Any], Any] | None = None,
     default: Any = MISSING,
     default_factory: Any = MISSING,
 ) -> Any:
@@ -181,6 +184,7 @@ def part(
         inline=inline,
         grows=grows,
         always=always,
+        read=read,
     )
     return _field(declared, default=default, default_factory=default_factory)
 

@@ -198,7 +198,7 @@ def test_every_code_has_an_entry() -> None:
     assert list(messages("Errors")) == [*(error.code for error in ERRORS), "interrupted", "terminated"]
     for code, entry in (messages("Warnings") | messages("Errors")).items():
         parts = re.findall(r"^- \*\*(\w+):\*\* \S", entry, re.MULTILINE)
-        assert parts == ["Meaning", "Cause", "Cure"], code
+        assert parts == ["Meaning", "Cause", "Fix"], code
 
 
 def test_every_error_tells_its_status_and_class() -> None:

@@ -19,11 +19,10 @@ from nsys_digest.compare.stored_tables import read_headlines, read_tables
 from nsys_digest.compare.tables import Table
 from nsys_digest.compare.whole import KEYS, Headline, headlines
 from nsys_digest.model.base_types import Warn
-from nsys_digest.model.catalogue import Json, computed, document, figure, label, part, result
-from nsys_digest.model.codec import encode, json_text
+from nsys_digest.model.catalogue import computed, document, figure, label, part, result
 from nsys_digest.model.digest import TOOL
 from nsys_digest.model.kernel_categories import KernelCategories
-from nsys_digest.model.read_document import document_of, read_document
+from nsys_digest.model.stored_document import StoredDocument
 
 DIFF_SCHEMA_VERSION: Final = "1.0"
 
@@ -57,9 +56,12 @@ class ComparedSide:
 
 
 @document
-class Diff:
+class Diff(StoredDocument):
     """What differs between two sides. Figures are those of one typical run of each side; see docs/diff.md."""
 
+    WHAT: ClassVar = "comparison"
+    COMMAND: ClassVar = "nsys-digest diff BASE HEAD --format json"
+    VERSION: ClassVar = DIFF_SCHEMA_VERSION
     MORE_KEYS: ClassVar = True
     WITHIN: ClassVar = {"tool": "what wrote the document"}
     TITLE: ClassVar = "nsys-digest comparison, version 1"
@@ -103,35 +105,6 @@ class Diff:
     def tool(self) -> Literal["nsys-digest"]:
         """The name of the program."""
         return TOOL
-
-    def to_dict(self) -> Json:
-        """Return the JSON document, times in seconds."""
-        written: Json = encode(self)
-        return written
-
-    @classmethod
-    def from_dict(cls, data: Json) -> Diff:
-        """Read a JSON document of version 1; keys that this version does not know are left out.
-
-        Raises:
-            DigestInvalid: it is no document of a comparison, or of another major version.
-
-        """
-        return read_document(cls, data, "comparison", DIFF_SCHEMA_VERSION)
-
-    @classmethod
-    def from_json(cls, text: str) -> Diff:
-        """Read JSON text; ``Diff.from_json(d.to_json()) == d``.
-
-        Raises:
-            DigestInvalid: the text is no JSON, or no comparison of a known version.
-
-        """
-        return cls.from_dict(document_of(text, "comparison"))
-
-    def to_json(self, *, compact: bool = False) -> str:
-        """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
-        return json_text(self.to_dict(), compact=compact)
 
 
 def compare(

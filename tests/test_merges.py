@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any, TypeVar
@@ -108,7 +109,8 @@ def test_the_ranking_of_names() -> None:
         for name, start, length in rows:
             total[name] += last_ns - start if length < 0 else length
             first[name] = min(first[name], start)
-        ranking = in_parts(rng, rows, NameRanking, add)
+        compact_at = rng.choice([1, 10, 1 << 20])
+        ranking = in_parts(rng, rows, partial(NameRanking, compact_at), add)
         assert ranking.name_count == len(first)
         for limit in (1, 3, 20):
             order = sorted(first, key=lambda name: (-total[name], first[name]))

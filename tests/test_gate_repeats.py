@@ -194,7 +194,7 @@ def test_every_reader_sees_the_same(
 
 def test_the_advice_is_one_number_everywhere() -> None:
     assert [advised_runs(confidence) for confidence in (0.5, 0.9, 0.95, 0.99, 0.999)] == [5, 5, 5, 5, 7]
-    made = starter_policy(Run("base", load(GATE / "base_1.json")))
+    made = starter_policy(RunSet((Run("base", load(GATE / "base_1.json")),)))
     result = check_sides(spans([1.2], "h"), spans([1.0], "b"), parse_policy(RULE, "p.toml"))
     pages = "\n".join((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in ("ci", "policy"))
     texts = (made, result.noise.text, result.outcomes[0].reason, " ".join(pages.split()))

@@ -58,7 +58,6 @@ def test_random_traces_by_single_nanoseconds(
     if reader == "stdlib":  # and however few gaps and threads are looked at together
         monkeypatch.setattr("nsys_digest.sections.idle._SLICE", 3)
         monkeypatch.setattr("nsys_digest.algorithms.lines._ROWS", 2)
-        monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", 2)
     seen: set[str] = set()
     sampled = 0
     for seed in range(20):

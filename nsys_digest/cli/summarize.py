@@ -30,7 +30,7 @@ def chosen_sections(names: str) -> list[str] | None:
     asked = words_of(names)
     if not asked:
         raise UsageInvalid("--sections names none; give all, base, or names separated by commas")
-    from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
+    from nsys_digest.model.digest import ON_REQUEST, SECTIONS
 
     if asked[0] == "all" and set(asked[1:]) <= set(ON_REQUEST):
         return [*SECTIONS, *asked[1:]]

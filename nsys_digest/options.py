@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.labels import check_label
 from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.trace.collect.name_folds import NameFolds
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class SummarizeKeywords(TypedDict, total=False):
     top: int
     dispatch_prefix: str
     raw_nvtx_names: bool
+    folds: Iterable[str]
     max_nvtx_names: int
     sections: Iterable[str] | None
     gaps: int
@@ -50,6 +52,7 @@ class SummarizeOptions:
     top: int = 20
     dispatch_prefix: str = "CG_DISPATCH"
     raw_nvtx_names: bool = False
+    folds: tuple[str, ...] = ()
     max_nvtx_names: int = 100_000
     sections: tuple[str, ...] = SECTIONS
     gaps: int = 10
@@ -76,6 +79,8 @@ class SummarizeOptions:
             raise UsageInvalid(f"gaps is {self.gaps}; give 0 or more")
         for key, value in self.labels.items():
             check_label(key, value)
+        if self.folds:
+            NameFolds(self.folds)
 
 
 def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
@@ -94,11 +99,19 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
     given: dict[str, Any] = dict(keywords)
     if "sections" in given:
         given["sections"] = _chosen(given["sections"])
+    if "folds" in given:
+        given["folds"] = _rules(given["folds"])
     if given.get("categories") is not None:
         given["categories"] = Path(given["categories"])
     if given.get("labels") is None:
         given.pop("labels", None)
     return SummarizeOptions(**given)
+
+
+def _rules(folds: Iterable[str] | None) -> tuple[str, ...]:
+    if isinstance(folds, str):
+        raise UsageInvalid(f"folds is the text {folds!r}; give a list of rules")
+    return tuple(folds or ())
 
 
 def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from nsys_digest.cli.options import (
     AllowUnlike,
     CategoriesFile,
     Compact,
+    Folds,
     FormatChoice,
     Output,
     StepName,
@@ -55,6 +56,7 @@ def command(
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[
@@ -79,7 +81,7 @@ def command(
         for source in sources:
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options: SummarizeKeywords = {"steps": steps, "categories": categories}
+    options: SummarizeKeywords = {"steps": steps, "categories": categories, "folds": fold or ()}
     if init:
         if baseline or policy:
             raise UsageInvalid("--init makes a policy from HEAD alone; leave --baseline and --policy away")
@@ -118,6 +120,7 @@ def command(
         return
     kept = {"--store": store, "--steps": steps, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
+    again += [word for rule in fold or () for word in ("--fold", rule)]
     forms = forms_of_result(result, policy_file, top, again)
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))
 

@@ -9,7 +9,7 @@ import typer
 
 from nsys_digest.cli.labels import LabelCi, Labels, labels_of
 from nsys_digest.cli.memory import give_back_freed_memory
-from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StepName, Trace, words_of
+from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StepName, Trace, words_of
 from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.errors import UsageInvalid
@@ -46,8 +46,12 @@ def command(
         typer.Option("--top", min=0, metavar="N", help="Kernels to list; in text and markdown, rows of every list."),
     ] = 20,
     raw_nvtx_names: Annotated[
-        bool, typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch appends to range names.")
+        bool,
+        typer.Option(
+            "--raw-nvtx-names", help="Keep the serial numbers and ids that PyTorch and XLA put in range names."
+        ),
     ] = False,
+    fold: Folds = None,
     dispatch_prefix: Annotated[
         str, typer.Option("--dispatch-prefix", metavar="TEXT", help="How the text of a dispatch mark begins.")
     ] = "CG_DISPATCH",
@@ -85,6 +89,7 @@ def command(
             top=top,
             dispatch_prefix=dispatch_prefix,
             raw_nvtx_names=raw_nvtx_names,
+            folds=fold or (),
             max_nvtx_names=max_names,
             sections=chosen_sections(sections),
             gaps=gaps,

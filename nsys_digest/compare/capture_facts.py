@@ -87,6 +87,10 @@ def _names(digest: Digest) -> str:
     return "with serial numbers" if digest.capture.raw_nvtx_names else "without serial numbers"
 
 
+def _folds(digest: Digest) -> str:
+    return ", ".join(map(repr, digest.capture.folds)) or _NONE
+
+
 def _kept_names(digest: Digest) -> str | None:
     """Return how many range names are kept apart: all, unless there were more than that."""
     if OTHER_NAMES not in digest.nvtx:
@@ -127,6 +131,7 @@ FACTS: Final = (
     Fact(_OPTIONS, "sections of the digest", _sections, _apart),
     Fact(_OPTIONS, "dispatch prefix", lambda digest: repr(digest.capture.dispatch_prefix)),
     Fact(_OPTIONS, "range names", _names),
+    Fact(_OPTIONS, "folds of range names", _folds),
     Fact(_OPTIONS, "range names kept apart", _kept_names),
     Fact(_OPTIONS, "kernel categories", _categories),
     Fact(_OPTIONS, "range that is a step", _steps),

@@ -71,7 +71,7 @@ def _job(trace: Path, options: SummarizeOptions) -> _Job:
         os.fspath(trace),
         dict(options.labels),
         options.top,
-        NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names),
+        NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names, options.folds),
         SectionOptions(chosen, options.gaps, ordered, options.steps),
         options.threads,
         options.progress,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.labels import check_label
-from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
 from nsys_digest.trace.collect.name_folds import NameFolds
 from nsys_digest.trace.source import Reader
 
@@ -30,6 +30,7 @@ class SummarizeKeywords(TypedDict, total=False):
     folds: Iterable[str]
     max_nvtx_names: int
     sections: Iterable[str] | None
+    by_device: bool
     gaps: int
     categories: str | os.PathLike[str] | None
     steps: str | None
@@ -55,6 +56,7 @@ class SummarizeOptions:
     folds: tuple[str, ...] = ()
     max_nvtx_names: int = 100_000
     sections: tuple[str, ...] = SECTIONS
+    by_device: bool = False
     gaps: int = 10
     categories: Path | None = None
     steps: str | None = None
@@ -81,6 +83,11 @@ class SummarizeOptions:
             check_label(key, value)
         if self.folds:
             NameFolds(self.folds)
+
+    @property
+    def made_sections(self) -> tuple[str, ...]:
+        """The sections to make."""
+        return (*self.sections, "by_device") if self.by_device and "by_device" not in self.sections else self.sections
 
 
 def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
@@ -121,7 +128,8 @@ def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(sections, str):
         raise UsageInvalid(f"sections is the text {sections!r}; give a list of names")
     asked = set(sections)
-    unknown = sorted(asked - set(SECTIONS))
+    known = (*SECTIONS, *ON_REQUEST)
+    unknown = sorted(asked - set(known))
     if unknown:
-        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
-    return tuple(name for name in SECTIONS if name in asked)
+        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(known)}")
+    return tuple(name for name in known if name in asked)

@@ -186,7 +186,7 @@ def test_rules_are_a_list_and_no_text(tmp_path: Path) -> None:
 def test_digests_with_other_folds_are_not_compared(tmp_path: Path) -> None:
     path = jax_like().kernel(0, 5).write(tmp_path / "t.sqlite")
     plain, folded = summarize(path), summarize(path, folds=["numbers"])
-    with pytest.raises(CapturesMismatch, match="folds of range names: none in BASE .*, 'numbers' in HEAD"):
+    with pytest.raises(CapturesMismatch, match=r"folds of range names: none in BASE .*, 'numbers' in HEAD"):
         diff(plain, folded)
     diff(plain, folded, allow_mismatch=["window-or-filters"])
     ran = call("diff", path, path, "--fold", "numbers", "--format", "json")

@@ -49,9 +49,8 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved = Store(store).save(
-        name, read_side(runs, steps=steps, categories=categories, folds=fold or ()).side, commit or _commit()
-    )
+    side = read_side(runs, steps=steps, categories=categories, folds=fold or ()).side
+    saved = Store(store).save(name, side, commit or _commit())
     write_paths(saved)
 
 

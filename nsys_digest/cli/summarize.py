@@ -27,12 +27,17 @@ def chosen_sections(names: str) -> list[str] | None:
     """Read the value of ``--sections``: None stands for all."""
     if names in {"all", "base"}:
         return None if names == "all" else []
+    from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
+
     asked = words_of(names)
     if not asked:
         raise UsageInvalid("--sections names none; give all, base, or names separated by commas")
+    if "all" in asked and set(asked) - {"all"} <= set(ON_REQUEST):
+        return [*SECTIONS, *(name for name in asked if name != "all")]
     if {"all", "base"} & set(asked):
         raise UsageInvalid(
-            f"--sections {names}: all and base stand alone; give names separated by commas, or one of them"
+            f"--sections {names}: all and base stand alone, but for {' and '.join(ON_REQUEST)} beside all; give names "
+            "separated by commas, or one of them"
         )
     return asked
 
@@ -47,9 +52,7 @@ def command(
     ] = 20,
     raw_nvtx_names: Annotated[
         bool,
-        typer.Option(
-            "--raw-nvtx-names", help="Keep the serial numbers and ids that PyTorch and XLA put in range names."
-        ),
+        typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch and XLA put in range names."),
     ] = False,
     fold: Folds = None,
     dispatch_prefix: Annotated[
@@ -62,6 +65,9 @@ def command(
         str,
         typer.Option("--sections", metavar="NAMES", help="all, base (none, faster), or names separated by commas."),
     ] = "all",
+    by_device: Annotated[
+        bool, typer.Option("--by-device", help="Kernels, API calls and categories of each device too.")
+    ] = False,
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,
     categories: CategoriesFile = None,
@@ -92,6 +98,7 @@ def command(
             folds=fold or (),
             max_nvtx_names=max_names,
             sections=chosen_sections(sections),
+            by_device=by_device,
             gaps=gaps,
             categories=categories,
             steps=steps,

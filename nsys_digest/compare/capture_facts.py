@@ -8,6 +8,7 @@ from typing import Final
 
 from nsys_digest.model.base_types import OTHER_NAMES, Device
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.section_types import NEED_CATEGORIES, NEEDED_ALIKE
 
 
 def _whole(base: str, head: str) -> tuple[str, str]:
@@ -80,7 +81,7 @@ def _only(names: list[str], others: list[str]) -> str:
 
 
 def _sections(digest: Digest) -> str:
-    return ", ".join(digest.capture.sections) or _NONE
+    return ", ".join(name for name in digest.capture.sections if name in NEEDED_ALIKE) or _NONE
 
 
 def _names(digest: Digest) -> str:
@@ -104,7 +105,7 @@ def _categories(digest: Digest) -> str | None:
     capture = digest.capture
     if capture.max_nvtx_names is None:
         return None
-    used = capture.steps is not None or {"categories", "communication"} & set(capture.sections)
+    used = capture.steps is not None or NEED_CATEGORIES & set(capture.sections)
     if capture.categories is None or not used:
         return "those shipped"
     return f"a file with sha256 {capture.categories.sha256[:16]}"

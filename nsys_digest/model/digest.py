@@ -28,6 +28,7 @@ from nsys_digest.model.section_types import (
     Launch,
     Memory,
 )
+from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
 from nsys_digest.model.step_types import DispatchStep, Steps
 from nsys_digest.units import counted, duration
 
@@ -142,6 +143,32 @@ class Digest:
         "dispatch marks by mode, and by mode and padded size; by mode (marks without one first), then all of the "
         "mode, then by size",
         by=("mode", "?padded"),
+        left_out=True,
+        default=None,
+    )
+    busy_shares: tuple[BusyShares, ...] | None = part(
+        "busy time shared out among kinds of work so that it adds up: devices with GPU activity that has a length, in "
+        "the order of `devices`",
+        by=("device",),
+        left_out=True,
+        default=None,
+    )
+    graphs: tuple[GraphUse, ...] | None = part(
+        "CUDA graphs, by process id, then by graph id", by=("graph",), left_out=True, default=None
+    )
+    communication_by_range: Mapping[str, RangeCommunication] | None = part(
+        "collectives by the ranges that launched them, each in every range around its launch; most time first, then by name",
+        left_out=True,
+        default=None,
+    )
+    by_device: tuple[DeviceUse, ...] | None = part(
+        "kernels, API calls and categories of each device, in the order of `devices`; only as `--by-device` asks",
+        by=("device",),
+        left_out=True,
+        default=None,
+    )
+    nvtx_payload: Mapping[str, PayloadNumbers] | None = part(
+        "numbers that ranges carry as payload, by name; most ranges first, then by name; only where it is asked for",
         left_out=True,
         default=None,
     )

@@ -19,8 +19,19 @@ SECTIONS: Final = (
     "dispatch_steps",
     "api_durations",
     "kernel_durations",
+    "busy_shares",
+    "graphs",
+    "communication_by_range",
 )
-"""The sections that can be left out; ``steps`` is there when a step is named."""
+"""The sections that are made unless others are named; ``steps`` is there when a step is named."""
+ON_REQUEST: Final = ("by_device", "nvtx_payload")
+"""The sections that are made where they are named."""
+NEED_CATEGORIES: Final = frozenset(
+    {"communication", "categories", "busy_shares", "communication_by_range", "by_device"}
+)
+"""The sections that sort kernels."""
+NEEDED_ALIKE: Final = SECTIONS[:9]
+"""The sections that two sides of a comparison both have or both lack; one may lack others, as older documents do."""
 
 
 @result
@@ -241,6 +252,14 @@ class Category:
     count: int = figure("count", "kernels", label="count", counts="kernels")
     sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="sum")
     union_ns: int = figure("s", "length of their union over all devices", bad="up", label="union")
+    share_ns: int | None = figure(
+        "s",
+        "part of the busy time, where k operations at once have 1/k each, see `busy_shares`; of all devices, added up; "
+        "null in documents of before it was there",
+        bad="up",
+        label="busy share",
+        default=None,
+    )
 
 
 @result

@@ -44,9 +44,9 @@ def _without_ids(text: str) -> str:
 
 
 class NameFolds:
-    """Rules of the user, in order: ``numbers``, or ``REGEX=>TEXT``, which puts TEXT in place of what REGEX matches.
+    r"""Rules of the user, in order: ``numbers``, or ``REGEX=>TEXT``, which puts TEXT in place of what REGEX matches.
 
-    Patterns are in the syntax of RE2, whose time is linear in the length of a name, whatever the pattern. ``\\1`` in
+    Patterns are in the syntax of RE2, whose time is linear in the length of a name, whatever the pattern. ``\1`` in
     TEXT is the first group.
     """
 
@@ -107,9 +107,7 @@ def _read(rule: str) -> tuple[str, str]:
         return "[0-9]+", "#"
     pattern, arrow, text = rule.partition(_ARROW)
     if not arrow or not pattern:
-        raise UsageInvalid(
-            f"there is no fold {rule!r}; give {NUMBERS}, or REGEX=>TEXT, such as 'request [0-9]+=>request'"
-        )
+        raise UsageInvalid(f"there is no fold {rule!r}; give {NUMBERS}, or REGEX=>TEXT, such as 'request [0-9]+=>a'")
     invalid: type[Exception] = _arrow().ArrowInvalid
     try:
         probe = _arrow().array([""])

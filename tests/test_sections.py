@@ -16,6 +16,7 @@ from nsys_digest import Digest, UsageInvalid, ValueUnreadable, classify, json_sc
 from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.digest import ADDED
 from nsys_digest.model.section_types import (
+    ON_REQUEST,
     SECTIONS,
     Bandwidth,
     Bin,
@@ -433,11 +434,13 @@ def test_sections_on_the_command_line() -> None:
         ran = call("summarize", "-q", "--sections", names, trace)
         assert ran.status == 0, ran
         document = json.loads(ran.out)
-        return [key for key in document if key in SECTIONS and key != "nvtx"], document["capture"]["filters"][
-            "sections"
-        ]
+        return [key for key in document if key in (*SECTIONS, *ON_REQUEST) and key != "nvtx"], document["capture"][
+            "filters"
+        ]["sections"]
 
-    assert keys("all") == ([name for name in ADDED if name != "steps"], list(SECTIONS))
+    made = [name for name in ADDED if name in SECTIONS]
+    assert keys("all") == (made, list(SECTIONS))
+    assert keys("nvtx_payload,all") == ([*made, "nvtx_payload"], [*SECTIONS, "nvtx_payload"])
     assert keys("base") == ([], [])
     assert keys("api_durations, idle,") == (["idle", "api_durations"], ["idle", "api_durations"])
     assert keys("nvtx") == ([], ["nvtx"])
@@ -449,7 +452,7 @@ def test_an_unknown_section_is_one_line() -> None:
     def refused(sections: str) -> str:
         return the_line(call("summarize", "--sections", sections, trace), 2, "usage-invalid")
 
-    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join(SECTIONS)}"
+    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join((*SECTIONS, *ON_REQUEST))}"
     assert refused(" , ") == "--sections names none; give all, base, or names separated by commas"
     assert "all and base stand alone" in refused("idle,base")
     with pytest.raises(UsageInvalid, match="give a list of names"):
@@ -669,7 +672,7 @@ def test_kernels_whose_name_is_missing_are_told_from_nameless_ones(tmp_path: Pat
 
 def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
     named = {section.name for section in registry.SECTIONS}
-    assert named == {*SECTIONS, "steps"}
+    assert named == {*SECTIONS, *ON_REQUEST, "steps"}
     assert len(named) == len(registry.SECTIONS)
     assert named - {"nvtx"} == set(ADDED)
 

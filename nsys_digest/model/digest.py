@@ -157,7 +157,8 @@ class Digest:
         "CUDA graphs, by process id, then by graph id", by=("graph",), left_out=True, default=None
     )
     communication_by_range: Mapping[str, RangeCommunication] | None = part(
-        "collectives by the ranges that launched them, each in every range around its launch; most time first, then by name",
+        "collectives by the ranges that launched them, each in every range around its launch; most time first, then by "
+        "name",
         left_out=True,
         default=None,
     )

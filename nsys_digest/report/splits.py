@@ -7,9 +7,10 @@ from typing import Final
 
 from nsys_digest.model.base_types import CountTotal
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.quantity import shown_inside
 from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
 from nsys_digest.report.blocks import Block, Column, more
-from nsys_digest.report.figure_columns import NAME_OF_ROW, Row, mean, of, share, table, told
+from nsys_digest.report.figure_columns import NAME_OF_ROW, MadeColumn, Row, TableColumn, mean, of, share, table, told
 from nsys_digest.units import MISSING
 
 _PROCESS: Final = told(Column("process"), lambda row: MISSING if row[0].process is None else str(row[0].process))
@@ -18,7 +19,7 @@ _PROCESS: Final = told(Column("process"), lambda row: MISSING if row[0].process 
 def split_blocks(digest: Digest, top: int) -> Iterator[Block]:
     """Yield the blocks of the sections that the digest has."""
     if digest.busy_shares is not None:
-        yield _busy_shares(digest.busy_shares)
+        yield _busy_shares(digest.busy_shares, top)
     if digest.by_device is not None:
         yield from _by_device(digest.by_device, top)
     if digest.graphs is not None:
@@ -34,9 +35,10 @@ _SHARE: Final = of(BusyShares, "shares_ns")
 _SHARES: Final = (of(BusyShares, "device"), _SHARE, share(_SHARE, _BUSY, "share of busy"), NAME_OF_ROW)
 
 
-def _busy_shares(shares: Sequence[BusyShares]) -> Block:
-    rows = [(device, name) for device in shares for name in device.shares_ns]
-    return table("Busy time by kind of work, shared out where several ran at once", _SHARES, rows)
+def _busy_shares(shares: Sequence[BusyShares], top: int) -> Block:
+    rows = [(device, name) for device in shares for name in list(device.shares_ns)[:top]]
+    rest = sum(len(device.shares_ns) for device in shares) - len(rows)
+    return table("Busy time by kind of work, shared out where several ran at once", _SHARES, rows, more(rest))
 
 
 _TOTAL, _COUNT = of(CountTotal, "total_ns"), of(CountTotal, "count")
@@ -54,8 +56,8 @@ def _by_device(devices: Sequence[DeviceUse], top: int) -> Iterator[Block]:
             named = list(getattr(device, field).items())
             total += len(named)
             rows += [(device, one, name) for name, one in named[:top]]
-        own, calls = of(CountTotal, "total_ns").at(1), count.at(1)
-        yield table(title, (_DEVICE, own, calls, mean(own, calls), NAME_OF_ROW), rows, more(total - len(rows)))
+        columns = (_DEVICE, _TOTAL, count, mean(_TOTAL, _COUNT), NAME_OF_ROW)
+        yield table(title, columns, rows, more(total - len(rows)))
 
 
 _GRAPH_TOTAL: Final = of(GraphUse, "durations.total_ns")
@@ -94,10 +96,20 @@ def _communication(ranges: Mapping[str, RangeCommunication], top: int) -> Block:
     return table(title, _COMMUNICATION, rows[:top], more(len(rows) - top))
 
 
+def _number(field: str) -> TableColumn:
+    """Return a column of numbers that are whole, or not."""
+    column = of(PayloadNumbers, field)
+
+    def cell(row: Row) -> str:
+        value = column.value(row)
+        return shown_inside(value, "count", places=2 if isinstance(value, float) and value % 1 else None)
+
+    return MadeColumn(column.head, cell)
+
+
 _PAYLOADS: Final = (
     of(PayloadNumbers, "count"),
-    of(PayloadNumbers, "sum"),
-    *(of(PayloadNumbers, name) for name in ("min", "p50", "p95", "p99", "max")),
+    *map(_number, ("sum", "min", "p50", "p95", "p99", "max")),
     NAME_OF_ROW,
 )
 

@@ -71,7 +71,7 @@ def _totals(
 
 
 def _kernels(context: Context, devices: int) -> list[dict[str, CountTotal]]:
-    operations, own = context.events.operations, np.flatnonzero(context.kernels.is_kernel)
+    operations, own = context.events.operations, np.flatnonzero(context.whole_kernels.is_kernel)
     counts, within_ns = context.selection.clip(operations.start_ns[own], operations.end_ns[own])
     own = own[counts]
     names = [name_of(short, context.strings) for short, _ in operations.kernel_labels]
@@ -87,10 +87,10 @@ def _api(calls: Calls, device: Int64s, selection: Selection, devices: int) -> li
 
 def _categories(context: Context, devices: int) -> list[Mapping[str, Category]]:
     operations, selection = context.events.operations, context.selection
-    names, category = context.kernels.by_name(
-        [found.category if found else OTHER for found in context.kernels.patterns]
+    names, category = context.whole_kernels.by_name(
+        [found.category if found else OTHER for found in context.whole_kernels.patterns]
     )
-    own = np.flatnonzero(context.kernels.is_kernel)
+    own = np.flatnonzero(context.whole_kernels.is_kernel)
     start_ns, end_ns = operations.start_ns[own], operations.end_ns[own]
     key = operations.device[own].astype(np.int64) * len(names) + category[own]
     counts, within_ns = selection.clip(start_ns, end_ns)

@@ -40,18 +40,18 @@ def communication_by_range(
     devices = len(exposed)
     count, sum_ns, union_ns, exposed_ns = (np.zeros(len(ids), np.int64) for _ in range(4))
     unions = StreamingUnion()
-    for operation, name in _launched(events, chosen, name_of_group):
+    for operation, own in _launched(events, chosen, name_of_group):
         start_ns, end_ns = events.operations.start_ns[operation], events.operations.end_ns[operation]
         counts, within_ns = selection.clip(start_ns, end_ns)
-        count += np.bincount(name[counts], minlength=len(ids))
-        np.add.at(sum_ns, name[counts], within_ns)
-        unions.add(start_ns, end_ns, name * devices + events.operations.device[operation])
+        count += np.bincount(own[counts], minlength=len(ids))
+        np.add.at(sum_ns, own[counts], within_ns)
+        unions.add(start_ns, end_ns, own * devices + events.operations.device[operation])
     coverage = [Coverage(selection.clip_merged(bare)) for bare in exposed]
     for window in selection.clip_grouped(unions.windows()):
         merged = grouped_union(window.start_ns, window.end_ns, window.group)
-        name, device = np.divmod(merged.group, devices)
-        np.add.at(union_ns, name, merged.end_ns - merged.start_ns)
-        np.add.at(exposed_ns, name, _covered(coverage, merged, device))
+        own, device = np.divmod(merged.group, devices)
+        np.add.at(union_ns, own, merged.end_ns - merged.start_ns)
+        np.add.at(exposed_ns, own, _covered(coverage, merged, device))
     found = {}
     for name, index in ids.items():
         if count[index]:
@@ -93,7 +93,7 @@ def _launched(events: Events, chosen: Int64s, name_of_group: Int64s) -> Iterator
 def _make(context: Context) -> Made:
     return Made(
         communication_by_range(
-            context.events, context.kernels, context.exposed, context.scanned.nvtx.names, context.selection
+            context.events, context.whole_kernels, context.exposed, context.scanned.nvtx.names, context.selection
         )
     )
 

@@ -66,10 +66,15 @@ class Context:
         """When a collective ran on each device, and no other kernel did."""
         return exposed_collectives(self.kernels, len(self.gpu.devices))
 
+    @property
+    def whole_kernels(self) -> Classified:
+        """The kernels by category, whole, whether or not they have a part in the window."""
+        return self.kernels
+
     @cached_property
     def shared_out(self) -> SharedOut:
         """The busy time of each device, shared out among kinds of work."""
-        return shared_out(self.kernels, len(self.gpu.devices), self.selection)
+        return shared_out(self.whole_kernels, len(self.gpu.devices), self.selection)
 
     @cached_property
     def lost(self) -> LostRows:

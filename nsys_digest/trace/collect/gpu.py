@@ -89,8 +89,6 @@ class GpuPart:
         if self._chosen is not None:
             batch = self._chosen.of_work(batch)
             start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
-        if self._graphs is not None:
-            self._graphs.add(GPU_KINDS[kind], batch, None if self._chosen is None else self._chosen.clip)
         process = self._processes.encode(batch.ints("process"))
         place = self._place(
             process,
@@ -109,6 +107,8 @@ class GpuPart:
         if skipped:
             self._skipped_count += int(skipped)
             length_ns = np.maximum(length_ns, 0)
+        if self._graphs is not None:
+            self._graphs.add(GPU_KINDS[kind], batch, None, length_ns)
         self._totals.add(group, length_ns)
         in_graph = batch.ints("graph_node") != 0
         if in_graph.any():

@@ -9,7 +9,7 @@ import numpy as np
 from nsys_digest.algorithms.accumulators import Firsts, Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
-from nsys_digest.trace.collect.chosen import Clip
+from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.source import Batch
 
 _NODE_BITS = 32
@@ -50,24 +50,24 @@ class GraphPart:
         self._whole: list[tuple[Int64s, Int64s]] = []
         """(graph, length) of launches that were traced as a whole."""
 
-    def add(self, kind: str, batch: Batch, clip: Clip | None) -> None:
-        """Take work of one kind, with the columns of ``gpu_query`` in detail; ``clip`` says what counts."""
+    def add(self, kind: str, batch: Batch, counts: Bools | None, part_ns: Int64s) -> None:
+        """Take work of one kind, with the columns of ``gpu_query`` in detail.
+
+        ``counts`` says which rows count, None is all; ``part_ns`` is the time of each within what is looked at.
+        """
+        counted = np.ones(len(batch), bool) if counts is None else counts
         if kind == "graph":
-            self._add_whole(batch, clip)
+            self._add_whole(batch, counted)
         else:
-            self._add_nodes(batch, clip, kernels=kind == "kernel")
+            self._add_nodes(batch, counted, part_ns, kernels=kind == "kernel")
 
-    def _add_whole(self, batch: Batch, clip: Clip | None) -> None:
+    def _add_whole(self, batch: Batch, counts: Bools) -> None:
         """Take launches that were traced as a whole."""
-        start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
-        graph = self._graphs.encode(
-            self._processes.encode(batch.ints("process")), self._ids.encode(batch.ints("graph"))
-        )
-        length_ns = np.maximum(end_ns - start_ns, 0)
-        counts = slice(None) if clip is None else clip(start_ns, end_ns)[0]
-        self._whole.append((graph[counts], length_ns[counts]))
+        process, graph = self._processes.encode(batch.ints("process")), self._ids.encode(batch.ints("graph"))
+        length_ns = np.maximum(batch.ints("end_ns") - batch.ints("start_ns"), 0)
+        self._whole.append((self._graphs.encode(process, graph)[counts], length_ns[counts]))
 
-    def _add_nodes(self, batch: Batch, clip: Clip | None, *, kernels: bool) -> None:
+    def _add_nodes(self, batch: Batch, counts: Bools, part_ns: Int64s, *, kernels: bool) -> None:
         """Take work of any kind of which some may be of nodes."""
         node = batch.ints("graph_node")
         own = np.flatnonzero(node)
@@ -76,12 +76,10 @@ class GraphPart:
         names = ("start_ns", "end_ns", "process", "correlation")
         start_ns, end_ns, process, correlation = (batch.ints(name)[own] for name in names)
         graph = self._graphs.encode(self._processes.encode(process), self._ids.encode(node[own] >> _NODE_BITS))
-        counts, within_ns = np.ones(own.size, bool), np.maximum(end_ns - start_ns, 0)
-        if clip is not None:
-            counts, within_ns = clip(start_ns, end_ns)
-        self._nodes.add(graph[counts], np.zeros(within_ns.size, np.int64))
+        counts, part_ns = counts[own], part_ns[own]
+        self._nodes.add(graph[counts], part_ns[counts])
         if kernels:
-            self._kernels.add(graph[counts], within_ns)
+            self._kernels.add(graph[counts], part_ns[counts])
         known = np.flatnonzero(correlation != 0)
         launch = self._launches.encode(graph[known], self._correlations.encode(correlation[known]))
         self._counting.add(launch, counts[known].astype(np.int64))

@@ -67,7 +67,8 @@ class DeviceUse:
     )
     api: Mapping[str, CountTotal] = part(
         "`[calls, total_s]` by recorded name; a call is of the device that ran what it launched, one that launched "
-        "nothing is of the only device of its thread, or else of its process; most total time first, then by name"
+        "nothing is of the only device of its thread, or of its process where its thread has none; most total time "
+        "first, then by name"
     )
     categories: Mapping[str, Category] = part("as `categories`, of this device alone")
 

@@ -24,12 +24,14 @@ _SEVERAL = -2
 def device_of_calls(events: Events) -> Int64s:
     """Return the index of the device of each call, -1 where the trace does not tell.
 
-    It is the one that ran what the call launched, the first of several. A call that launched nothing is of the only
-    device on which its thread launched work, or else of the only one on which its process did.
+    It is the one that ran what the call launched, of several the one that began first. A call that launched nothing is
+    of the only device on which its thread launched work, or of the only one of its process where its thread has none.
     """
     operations, calls = events.operations, events.calls
     device = np.full(calls.start_ns.size, NONE, np.int64)
-    linked = np.flatnonzero(operations.call != NONE)[::-1]  # so that the first to start is the last that is written
+    linked = np.flatnonzero(operations.call != NONE)
+    # the first to start comes last, so that it is what stays
+    linked = linked[np.lexsort((operations.device[linked], operations.start_ns[linked]))][::-1]
     device[operations.call[linked]] = operations.device[linked]
     thread = np.repeat(np.arange(len(calls.threads)), np.diff(calls.edges))
     processes = [process_of_thread(one) for one in calls.threads]

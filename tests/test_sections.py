@@ -228,15 +228,20 @@ IMAGE_RULE = "[[category]]\nname = 'image'\npattern = 'Grayscale'\n"
 
 def test_categories_of_ones_own(tmp_path: Path) -> None:
     shipped = digest_of(imaging(), tmp_path).categories
-    assert shipped == {"other": Category(3, 35, 30), "gemm": Category(1, 30, 30)}
+    # on device 0 image and gemm are at once for 10, so that each has 5 of that
+    assert shipped == {"other": Category(3, 35, 30, 5 + 10 + 15), "gemm": Category(1, 30, 30, 5 + 20)}
     mine = digest_of(imaging(), tmp_path, categories=categories_file(tmp_path, IMAGE_RULE)).categories
     # the union is over both devices
-    assert mine == {"gemm": Category(1, 30, 30), "image": Category(2, 25, 20), "other": Category(1, 10, 10)}
+    assert mine == {
+        "gemm": Category(1, 30, 30, 5 + 20),
+        "image": Category(2, 25, 20, 5 + 15),
+        "other": Category(1, 10, 10, 10),
+    }
     assert list(mine) == ["gemm", "image", "other"]
     alone = digest_of(
         imaging(), tmp_path, categories=categories_file(tmp_path, f"extends = false\n{IMAGE_RULE}")
     ).categories
-    assert alone == {"other": Category(2, 40, 40), "image": Category(2, 25, 20)}
+    assert alone == {"other": Category(2, 40, 40, 5 + 20 + 10), "image": Category(2, 25, 20, 5 + 15)}
 
 
 def test_categories_decide_what_is_communication(tmp_path: Path) -> None:
@@ -682,6 +687,7 @@ def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
 
 def test_every_section_comes_back(tmp_path: Path, whole: dict[Path, Digest]) -> None:
     digests = [*whole.values(), digest_of(three_steps(), tmp_path, steps="step"), digest_of(dispatching(), tmp_path)]
+    digests.append(digest_of(three_steps(), tmp_path, sections=ON_REQUEST))
     seen = set()
     for digest in digests:
         for name in ADDED:

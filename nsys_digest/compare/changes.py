@@ -75,6 +75,8 @@ LISTED: Final[Mapping[str, Listed]] = {
 }
 """The tables, in the order of the document."""
 TABLES: Final = tuple(LISTED)
+LATER: Final = ("busy_shares", "communication_by_range", "graphs")
+"""Those that the first documents of version 1.0 lack."""
 
 
 @dataclass(frozen=True, slots=True)

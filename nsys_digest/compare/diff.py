@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import ClassVar, Final, Literal
 
-from nsys_digest.compare.changes import TABLES, tables
+from nsys_digest.compare.changes import LATER, TABLES, tables
 from nsys_digest.compare.comparability import Comparability, comparability
 from nsys_digest.compare.runs import RunSet, typical
 from nsys_digest.compare.span_breakdown import (
@@ -84,7 +84,7 @@ class Diff:
     )
     devices: tuple[DeviceSpanBreakdown, ...] = part("the same of each pair of devices", key="span_by_device")
     tables: Mapping[str, Table | None] = part(
-        "figures by name, most moved first; null where a side lacks the section", names=TABLES, grows=True
+        "figures by name, most moved first; null where a side lacks the section", names=TABLES, later=LATER, grows=True
     )
 
     def __repr__(self) -> str:

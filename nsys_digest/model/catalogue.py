@@ -56,7 +56,7 @@ class Declared:
     figure gets worse, None where neither is. ``counts`` says what a count counts. ``key`` is its key in JSON where the
     name of the field does not give it, ``former`` are keys that it had before, ``within`` is the object that it is
     written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have; to
-    one that ``grows`` names may be added.
+    one that ``grows`` names may be added. ``later`` are those of ``names`` that older documents lack.
     ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
     A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
     ``always`` one is in every document, though its field has a default. ``former_values`` are texts that were called
@@ -72,6 +72,7 @@ class Declared:
     former: tuple[str, ...] = ()
     within: str | None = None
     names: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
     may_have: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     left_out: bool = False
@@ -158,6 +159,7 @@ def part(
     within: str | None = None,
     by: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
+    later: tuple[str, ...] = (),
     left_out: bool = False,
     inline: bool = False,
     grows: bool = False,
@@ -173,6 +175,7 @@ def part(
         within=within,
         by=by,
         names=names,
+        later=later,
         left_out=left_out,
         inline=inline,
         grows=grows,

@@ -36,8 +36,9 @@ _SHARES: Final = (of(BusyShares, "device"), _SHARE, share(_SHARE, _BUSY, "share 
 
 
 def _busy_shares(shares: Sequence[BusyShares], top: int) -> Block:
-    rows = [(device, name) for device in shares for name in list(device.shares_ns)[:top]]
-    rest = sum(len(device.shares_ns) for device in shares) - len(rows)
+    several = [device for device in shares if len(device.shares_ns) > 1]  # else there is nothing to share out
+    rows = [(device, name) for device in several for name in list(device.shares_ns)[:top]]
+    rest = sum(len(device.shares_ns) for device in several) - len(rows)
     return table("Busy time by kind of work, shared out where several ran at once", _SHARES, rows, more(rest))
 
 

@@ -62,11 +62,11 @@ def _totals(
     ids: dict[str, int] = {}
     id_of = np.array([ids.setdefault(name, len(ids)) for name in names], np.int64)
     key = device * len(ids) + (id_of[place] if place.size else place)
-    count = np.bincount(key, minlength=devices * len(ids)).reshape(devices, -1)
+    count = np.bincount(key, minlength=devices * len(ids)).reshape(devices, len(ids))
     total_ns = np.zeros(devices * len(ids), np.int64)
     np.add.at(total_ns, key, length_ns)
     found = []
-    for counts, totals in zip(count.tolist(), total_ns.reshape(devices, -1).tolist(), strict=True):
+    for counts, totals in zip(count.tolist(), total_ns.reshape(devices, len(ids)).tolist(), strict=True):
         rows = ((name, CountTotal(counts[index], totals[index])) for name, index in ids.items() if counts[index])
         found.append(dict(sorted(rows, key=lambda row: (-row[1].total_ns, row[0]))))
     return found

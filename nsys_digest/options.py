@@ -131,5 +131,7 @@ def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
     known = (*SECTIONS, *ON_REQUEST)
     unknown = sorted(asked - set(known))
     if unknown:
-        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(known)}")
+        near = list(dict.fromkeys(name for word in unknown for name in get_close_matches(word, known, 1)))
+        hint = f"did you mean {', '.join(near)}? The sections are" if near else "choose from"
+        raise UsageInvalid(f"there is no section {', '.join(unknown)}; {hint} {', '.join(known)}")
     return tuple(name for name in known if name in asked)

@@ -79,7 +79,7 @@ def _launched(events: Events, chosen: Int64s, name_of_group: Int64s) -> Iterator
         },
     )
     work = LaunchedWork(replace(events, operations=some))
-    thread = np.repeat(np.arange(len(ranges.threads)), np.diff(ranges.edges))
+    thread = np.repeat(np.arange(len(ranges.threads), dtype=np.int32), np.diff(ranges.edges))
     for threads in batches(ranges.edges[: len(events.calls.threads) + 1], 0, 0):
         part = slice(int(ranges.edges[threads.low]), int(ranges.edges[threads.high]))
         own = np.flatnonzero(ranges.ends_on_thread[part]) + part.start

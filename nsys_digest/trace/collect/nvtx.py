@@ -120,6 +120,7 @@ class NvtxPart:
             ended_by = batch.ints("end_thread")
             same_thread = (ended_by == 0) | (ended_by == thread)
         text_code, texts = batch.texts("text", self._names.cut)
+        row = np.arange(start_ns.size)
         role = _ROLE[np.clip(event_type, 0, _ROLE.size - 1)]
         if role.any():
             marks, created = np.flatnonzero(role == _MARK), np.flatnonzero(role == _DOMAIN)
@@ -129,9 +130,9 @@ class NvtxPart:
                 name = self._names.of_marks(text_code[marks], texts, string_id[marks])
                 self._note_dispatch(start_ns[marks], name, thread_code[marks])
             ranges = np.flatnonzero(role == _RANGE)
-            start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code = (
+            row, start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code = (
                 column[ranges]
-                for column in (start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code)
+                for column in (row, start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code)
             )
             same_thread = None if same_thread is None else same_thread[ranges]
         if self.ranking is not None:
@@ -147,7 +148,7 @@ class NvtxPart:
             self._ranges.add(start_ns, end_ns, group, thread_code, _PUSH_POP[event_type], same_thread.astype(np.int64))
         if self._payloads is not None:
             counting = self._counting(start_ns, end_ns)
-            self._payloads.add(batch, np.flatnonzero(role == _RANGE)[counting], group[counting])
+            self._payloads.add(batch, row[counting], group[counting])
         if self._names.too_many:
             self._rank()
 

@@ -189,5 +189,6 @@ def test_digests_with_other_folds_are_not_compared(tmp_path: Path) -> None:
     with pytest.raises(CapturesMismatch, match=r"folds of range names: none in BASE .*, 'numbers' in HEAD"):
         diff(plain, folded)
     diff(plain, folded, allow_mismatch=["window-or-filters"])
+    assert "range names folded by  numbers" in call("summarize", path, "--fold", "numbers", "--format", "text").out
     ran = call("diff", path, path, "--fold", "numbers", "--format", "json")
     assert ran.status == 0, ran.err

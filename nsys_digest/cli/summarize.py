@@ -27,7 +27,7 @@ def chosen_sections(names: str) -> list[str] | None:
     """Read the value of ``--sections``: None stands for all."""
     if names in {"all", "base"}:
         return None if names == "all" else []
-    from nsys_digest.model.section_types import ON_REQUEST, SECTIONS
+    from nsys_digest.model.digest import ON_REQUEST, SECTIONS
 
     asked = words_of(names)
     if not asked:

@@ -81,7 +81,7 @@ def _only(names: list[str], others: list[str]) -> str:
 
 
 def _sections(digest: Digest) -> str:
-    return ", ".join(name for name in digest.capture.sections if name in NEEDED_ALIKE) or _NONE
+    return ", ".join(sorted(name for name in digest.capture.sections if name in NEEDED_ALIKE)) or _NONE
 
 
 def _names(digest: Digest) -> str:

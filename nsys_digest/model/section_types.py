@@ -9,28 +9,16 @@ from nsys_digest.model.catalogue import computed, figure, label, part, result
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.units import to_seconds
 
-SECTIONS: Final = (
-    "idle",
-    "launch",
-    "memory",
-    "communication",
-    "categories",
-    "nvtx",
-    "dispatch_steps",
-    "api_durations",
-    "kernel_durations",
-    "busy_shares",
-    "graphs",
-    "communication_by_range",
-)
-"""The sections that are made unless others are named; ``steps`` is there when a step is named."""
-ON_REQUEST: Final = ("by_device", "nvtx_payload")
-"""The sections that are made where they are named."""
 NEED_CATEGORIES: Final = frozenset(
     {"communication", "categories", "busy_shares", "communication_by_range", "by_device"}
 )
 """The sections that sort kernels."""
-NEEDED_ALIKE: Final = SECTIONS[:9]
+NEEDED_ALIKE: Final = frozenset(
+    {
+        *("idle", "launch", "memory", "communication", "categories", "nvtx", "dispatch_steps"),
+        *("api_durations", "kernel_durations"),
+    }
+)
 """The sections that two sides of a comparison both have or both lack; one may lack others, as older documents do."""
 
 

@@ -108,7 +108,7 @@ class GpuPart:
             self._skipped_count += int(skipped)
             length_ns = np.maximum(length_ns, 0)
         if self._graphs is not None:
-            self._graphs.add(GPU_KINDS[kind], batch, None, length_ns)
+            self._graphs.add(GPU_KINDS[kind], batch, length_ns)
         self._totals.add(group, length_ns)
         in_graph = batch.ints("graph_node") != 0
         if in_graph.any():

@@ -9,7 +9,6 @@ import numpy as np
 from nsys_digest.algorithms.accumulators import Firsts, Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
-from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.source import Batch
 
 _NODE_BITS = 32
@@ -43,31 +42,28 @@ class GraphPart:
         """(process, id) of each graph, (graph, correlation id) of each launch of nodes."""
         self._first, self._minus_last = Firsts(), Firsts()
         """By launch: the first start, and the last end, negated."""
-        self._counting = Totals()
-        """By launch: operations that count."""
         self._nodes, self._kernels = Totals(), Totals()
         """By graph."""
         self._whole: list[tuple[Int64s, Int64s]] = []
         """(graph, length) of launches that were traced as a whole."""
 
-    def add(self, kind: str, batch: Batch, counts: Bools | None, part_ns: Int64s) -> None:
-        """Take work of one kind, with the columns of ``gpu_query`` in detail.
+    def add(self, kind: str, batch: Batch, part_ns: Int64s) -> None:
+        """Take work of one kind that counts, with the columns of ``gpu_query`` in detail.
 
-        ``counts`` says which rows count, None is all; ``part_ns`` is the time of each within what is looked at.
+        ``part_ns`` is the time of each row within what is looked at.
         """
-        counted = np.ones(len(batch), bool) if counts is None else counts
         if kind == "graph":
-            self._add_whole(batch, counted)
+            self._add_whole(batch)
         else:
-            self._add_nodes(batch, counted, part_ns, kernels=kind == "kernel")
+            self._add_nodes(batch, part_ns, kernels=kind == "kernel")
 
-    def _add_whole(self, batch: Batch, counts: Bools) -> None:
+    def _add_whole(self, batch: Batch) -> None:
         """Take launches that were traced as a whole."""
         process, graph = self._processes.encode(batch.ints("process")), self._ids.encode(batch.ints("graph"))
         length_ns = np.maximum(batch.ints("end_ns") - batch.ints("start_ns"), 0)
-        self._whole.append((self._graphs.encode(process, graph)[counts], length_ns[counts]))
+        self._whole.append((self._graphs.encode(process, graph), length_ns))
 
-    def _add_nodes(self, batch: Batch, counts: Bools, part_ns: Int64s, *, kernels: bool) -> None:
+    def _add_nodes(self, batch: Batch, part_ns: Int64s, *, kernels: bool) -> None:
         """Take work of any kind of which some may be of nodes."""
         node = batch.ints("graph_node")
         own = np.flatnonzero(node)
@@ -76,13 +72,11 @@ class GraphPart:
         names = ("start_ns", "end_ns", "process", "correlation")
         start_ns, end_ns, process, correlation = (batch.ints(name)[own] for name in names)
         graph = self._graphs.encode(self._processes.encode(process), self._ids.encode(node[own] >> _NODE_BITS))
-        counts, part_ns = counts[own], part_ns[own]
-        self._nodes.add(graph[counts], part_ns[counts])
+        self._nodes.add(graph, part_ns[own])
         if kernels:
-            self._kernels.add(graph[counts], part_ns[counts])
+            self._kernels.add(graph, part_ns[own])
         known = np.flatnonzero(correlation != 0)
         launch = self._launches.encode(graph[known], self._correlations.encode(correlation[known]))
-        self._counting.add(launch, counts[known].astype(np.int64))
         real = end_ns[known] > start_ns[known]
         self._first.add(launch[real], start_ns[known][real])
         self._minus_last.add(launch[real], -end_ns[known][real])
@@ -93,7 +87,6 @@ class GraphPart:
         launch = self._launches.merge(other._launches, graph, self._correlations.merge(other._correlations))
         self._first.merge(other._first, launch)
         self._minus_last.merge(other._minus_last, launch)
-        self._counting.merge(other._counting, launch)
         self._nodes.merge(other._nodes, graph)
         self._kernels.merge(other._kernels, graph)
         self._whole += [(graph[there], length_ns) for there, length_ns in other._whole]
@@ -103,7 +96,6 @@ class GraphPart:
         launches, graphs = len(self._launches), len(self._graphs)
         first_ns, last_ns = self._first.values(launches), -self._minus_last.values(launches)
         length_ns = np.where(first_ns == _INT64_MAX, 0, last_ns - first_ns)
-        counting = np.flatnonzero(self._counting.sum(launches))
         graph_of = np.array([graph for graph, _ in self._launches.pairs], np.int64)
         none = np.zeros(0, np.int64)
         whole_graph, whole_ns = (np.concatenate(column) for column in zip((none, none), *self._whole, strict=True))
@@ -111,8 +103,8 @@ class GraphPart:
             graphs=tuple(
                 (self._processes.values[process], self._ids.values[one]) for process, one in self._graphs.pairs
             ),
-            launch_graph=np.concatenate((whole_graph, graph_of[counting])),
-            launch_ns=np.concatenate((whole_ns, length_ns[counting])),
+            launch_graph=np.concatenate((whole_graph, graph_of)),
+            launch_ns=np.concatenate((whole_ns, length_ns)),
             has_nodes=self._nodes.count(graphs),
             kernel_counts=self._kernels.count(graphs),
             kernel_sums_ns=self._kernels.sum(graphs),

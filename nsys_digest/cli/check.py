@@ -16,6 +16,7 @@ from nsys_digest.cli.options import (
     Output,
     StepName,
     StoreFolder,
+    Warmup,
     words_of,
 )
 from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write
@@ -54,6 +55,7 @@ def command(
     ] = None,
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
     format: FormatChoice = None,
     output: Output = None,
@@ -79,7 +81,7 @@ def command(
         for source in sources:
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options: SummarizeKeywords = {"steps": steps, "categories": categories}
+    options: SummarizeKeywords = {"steps": steps, "warmup": warmup, "categories": categories}
     if init:
         if baseline or policy:
             raise UsageInvalid("--init makes a policy from HEAD alone; leave --baseline and --policy away")
@@ -116,7 +118,7 @@ def command(
         found = no_result(error, head, baseline or [], allowed)
         end_with(error, try_all(wanted.writers(forms_of_no_result(found, policy_file), to_stdout=False)))
         return
-    kept = {"--store": store, "--steps": steps, "--categories": categories}
+    kept = {"--store": store, "--steps": steps, "--warmup": warmup, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
     forms = forms_of_result(result, policy_file, top, again)
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))

@@ -14,6 +14,7 @@ from nsys_digest.cli.options import (
     Output,
     StepName,
     StoreFolder,
+    Warmup,
     words_of,
 )
 from nsys_digest.cli.output import check_output, chosen_format, note, write_report
@@ -72,6 +73,7 @@ def command(
     ] = "0s",
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
     compact: Compact = False,
 ) -> None:
@@ -90,8 +92,8 @@ def command(
     threshold = read_threshold(min_change)
     reasons = words_of(allow_mismatch)
     check_reasons(reasons)
-    head_side = read_side(of_head, store, categories=categories, steps=steps)
-    base_side = read_side(of_base, store, head_side.side, categories=categories, steps=steps)
+    head_side = read_side(of_head, store, categories=categories, steps=steps, warmup=warmup)
+    base_side = read_side(of_base, store, head_side.side, categories=categories, steps=steps, warmup=warmup)
     for text in (*head_side.notes, *base_side.notes):
         note(f"note: {text}", "baseline-short")
     found = diff(base_side.side, head_side.side, allow_mismatch=reasons, categories=categories)

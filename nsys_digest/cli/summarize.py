@@ -9,7 +9,7 @@ import typer
 
 from nsys_digest.cli.labels import LabelCi, Labels, labels_of
 from nsys_digest.cli.memory import give_back_freed_memory
-from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StepName, Trace, words_of
+from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StepName, Trace, Warmup, words_of
 from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.errors import UsageInvalid
@@ -60,6 +60,7 @@ def command(
     ] = "all",
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
     label: Labels = None,
     label_ci: LabelCi = False,
@@ -90,6 +91,7 @@ def command(
             gaps=gaps,
             categories=categories,
             steps=steps,
+            warmup=warmup,
             labels=labels,
             threads=threads,
             reader=reader.value,

@@ -18,6 +18,7 @@ from nsys_digest.sections import (
     launch,
     memory,
     nvtx_detail,
+    step_candidates,
     steps,
 )
 from nsys_digest.sections.impossible_times import impossible_times
@@ -34,6 +35,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     durations_by_name.API,
     durations_by_name.KERNELS,
     steps.SECTION,
+    step_candidates.SECTION,
 )
 
 

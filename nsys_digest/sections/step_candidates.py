@@ -5,6 +5,7 @@ Work counts where it was launched: the length of an operation at the start of it
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from nsys_digest.model.step_types import StepCandidate
 from nsys_digest.sections.section import Context, Lane, Made, Section
 from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.step_instances import Instances, of_marks, of_ranges
-from nsys_digest.sections.step_names import family
+from nsys_digest.sections.step_names import escaped, family
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import NONE, Events, Marks, process_of_thread
 from nsys_digest.trace.nsys.tables import THREAD_BITS
@@ -26,9 +27,11 @@ from nsys_digest.trace.nsys.tables import THREAD_BITS
 _MOST: Final = 5
 _MOST_LOOKED_AT: Final = 64
 _LEAST_COVERED: Final = 0.5
+_LEAST_MARKS: Final = 3  # any two marks have most of a trace between them
 _SAMPLES: Final = 1_024
 _LEAST_HIT: Final = 0.4
 _SLICE: Final = 1 << 18
+_HEAD: Final = re.compile(r"[^ :=,;(\[]+")
 _Kind = Literal["range", "mark"]
 
 
@@ -85,13 +88,10 @@ class _Candidate:
     """A family of names whose steps launched most of the work."""
 
     kind: _Kind
-    names: tuple[str, ...]
+    name: str
+    """What takes its names, and no other."""
     steps: Instances
     covered_ratio: float
-
-    @property
-    def name(self) -> str:
-        return self.names[0] if len(self.names) == 1 else family(self.names[0])
 
     def made(self) -> StepCandidate:
         """Return what is said of it."""
@@ -126,11 +126,13 @@ def step_candidates(events: Events, range_names: Sequence[str], marks: Marks | N
     if not work:
         return ()
     found: list[_Candidate] = []
-    for names, wanted in _families(range_names, _hits(events, range_names, work)):
-        found += _candidate("range", names, of_ranges(events.ranges, wanted, None), work)
+    hits = _hits(events, range_names, work)
+    for name, wanted in _chosen(range_names, [family(name) for name in range_names], hits):
+        found += _candidate("range", name, of_ranges(events.ranges, wanted, None), work)
     if marks is not None:
-        for names, wanted in _families(marks.names, np.bincount(marks.name, minlength=len(marks.names))):
-            found += _candidate("mark", names, of_marks(marks, wanted, events.ranges.threads), work)
+        counts = np.bincount(marks.name, minlength=len(marks.names))
+        for name, wanted in _chosen(marks.names, _families_of_marks(marks.names, range_names), counts):
+            found += _candidate("mark", name, of_marks(marks, wanted, events.ranges.threads), work)
     found.sort(key=lambda one: (one.kind != "range", -_length_ns(one.steps), one.steps.start_ns.size, one.name))
     kept: list[_Candidate] = []
     for one in found:
@@ -144,17 +146,44 @@ def _length_ns(steps: Instances) -> int:
     return int((steps.end_ns - steps.start_ns).sum())
 
 
-def _families(names: Sequence[str], weight: Int64s) -> Iterator[tuple[tuple[str, ...], Bools]]:
-    """Yield the names of each family, and its members by id: those of most weight, none without any."""
+def _families_of_marks(names: Sequence[str], range_names: Sequence[str]) -> list[str]:
+    """Return what takes each mark together with those that are one kind of step with it.
+
+    Marks carry their figures in their text: ``DISPATCH:mode=FULL:size=8``. Those that begin with the same word belong
+    together, unless ranges do so too.
+    """
+    words = [_word(name) for name in names]
+    of_ranges = set(map(_word, range_names))
+    in_order = sorted({*words, *of_ranges})
+    alike: defaultdict[str, set[str]] = defaultdict(set)
+    for name, word in zip(names, words, strict=True):
+        alike[word].add(family(name))
+    alone = {
+        word
+        for word, longer in zip(in_order, [*in_order[1:], ""], strict=True)
+        if word and word not in of_ranges and not longer.startswith(word) and len(alike[word]) > 1
+    }
+    return [f"{escaped(word)}*" if word in alone else family(name) for name, word in zip(names, words, strict=True)]
+
+
+def _word(name: str) -> str:
+    """Return the word that a name begins with, empty where it begins with another sign."""
+    found = _HEAD.match(name)
+    return "" if found is None else found[0]
+
+
+def _chosen(names: Sequence[str], families: Sequence[str], weight: Int64s) -> Iterator[tuple[str, Bools]]:
+    """Yield what takes the names of each family, and its members by id: those of most weight, none without any."""
     members: defaultdict[str, list[int]] = defaultdict(list)
-    for number, name in enumerate(names):
-        members[family(name)].append(number)
-    weights = {alike: int(weight[numbers].sum()) for alike, numbers in members.items()}
-    heavy = sorted((alike for alike in members if weights[alike]), key=lambda alike: (-weights[alike], alike))
-    for alike in heavy[:_MOST_LOOKED_AT]:
+    for number, one in enumerate(families):
+        members[one].append(number)
+    weights = {one: int(weight[numbers].sum()) for one, numbers in members.items()}
+    heavy = sorted((one for one in members if weights[one]), key=lambda one: (-weights[one], one))
+    for one in heavy[:_MOST_LOOKED_AT]:
         wanted = np.zeros(len(names), bool)
-        wanted[members[alike]] = True
-        yield tuple(dict.fromkeys(names[number] for number in members[alike])), wanted
+        wanted[members[one]] = True
+        texts = {names[number] for number in members[one]}
+        yield (texts.pop() if len(texts) == 1 else one), wanted
 
 
 def _hits(events: Events, range_names: Sequence[str], work: Mapping[int, _Launched]) -> Int64s:
@@ -189,10 +218,10 @@ def _hits(events: Events, range_names: Sequence[str], work: Mapping[int, _Launch
     return np.where(may_be[family_of], hits, 0) if hits.size else hits
 
 
-def _candidate(
-    kind: _Kind, names: tuple[str, ...], steps: Instances, work: Mapping[int, _Launched]
-) -> Iterable[_Candidate]:
+def _candidate(kind: _Kind, name: str, steps: Instances, work: Mapping[int, _Launched]) -> Iterable[_Candidate]:
     """Return the family as a candidate, nothing where it does not repeat or others launched most of the work."""
+    if kind == "mark" and steps.start_ns.size < _LEAST_MARKS:
+        return ()
     process = steps.process
     known = np.isin(process, np.array(list(work), np.int64))
     steps, process = steps.some(known), process[known]
@@ -213,7 +242,7 @@ def _candidate(
             covered_ns += int((own.until(merged.end_ns) - own.until(merged.start_ns)).sum())
     if not whole_ns or covered_ns / whole_ns <= _LEAST_COVERED:
         return ()
-    return (_Candidate(kind, names, steps, covered_ns / whole_ns),)
+    return (_Candidate(kind, name, steps, covered_ns / whole_ns),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def of_ranges(ranges: Ranges, wanted: Bools, session_ns: int | None) -> Instance
     """
     chosen = np.flatnonzero(wanted[ranges.group]) if ranges.group.size else np.zeros(0, np.int64)
     thread = np.searchsorted(ranges.edges, chosen, side="right") - 1
-    outer = _outer(ranges.end_ns[chosen], thread)
+    outer = _outer(ranges.start_ns[chosen], ranges.end_ns[chosen], thread)
     chosen, thread = chosen[outer], np.array(ranges.threads, np.int64)[thread[outer]]
     cut = ranges.was_open[chosen] | (ranges.end_ns[chosen] == (-1 if session_ns is None else session_ns))
     group = ranges.group[chosen].astype(np.int64)
@@ -68,10 +68,10 @@ def _in_order(start_ns: Int64s, end_ns: Int64s, thread: Int64s, name: Int64s, cu
     return found.some(np.lexsort((thread, end_ns, start_ns)))
 
 
-def _outer(end_ns: Int64s, thread: Int64s) -> Int64s:
+def _outer(start_ns: Int64s, end_ns: Int64s, thread: Int64s) -> Int64s:
     """Return the ranges that lie within no other on their thread; by thread, then by start, the longer one first."""
-    keys, rank = np.unique(end_ns, return_inverse=True)
-    reach = np.maximum.accumulate(thread * np.int64(keys.size + 1) + rank)
-    begins = np.append(True, thread[1:] != thread[:-1])[: thread.size]
-    beyond = np.append(True, reach[1:] > reach[:-1])[: thread.size]
-    return np.flatnonzero(begins | beyond)
+    times = np.unique(np.concatenate((start_ns, end_ns)))
+    line = thread * np.int64(times.size + 1)
+    start, end = line + np.searchsorted(times, start_ns), line + np.searchsorted(times, end_ns)
+    before = np.append(np.int64(-1), np.maximum.accumulate(end)[:-1])[: end.size]
+    return np.flatnonzero((end > before) | (start >= before))

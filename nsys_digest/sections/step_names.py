@@ -10,6 +10,7 @@ from typing import Final
 from nsys_digest.model.paths import parse_glob
 
 _NUMBER: Final = re.compile(r"[0-9]+")
+_GLOB: Final = re.compile(r"[*?\\]")
 _BEHIND: Final = re.compile(r"[^A-Za-z0-9]{0,4}[0-9]+[^A-Za-z0-9]{0,4}")
 """What numbers a step behind its name: ``_17``, `` 3``, ``#4``, ``[5]``."""
 _LIKE: Final = 0.6
@@ -17,8 +18,13 @@ _MOST_COMPARED: Final = 10_000
 
 
 def family(name: str) -> str:
-    """Return a name with every number as ``#``: steps that are numbered share it."""
-    return _NUMBER.sub("#", name)
+    """Return what takes a name and those that differ from it in numbers alone: every number as ``#``."""
+    return _NUMBER.sub("#", escaped(name))
+
+
+def escaped(name: str) -> str:
+    """Return a name in which globs are characters."""
+    return _GLOB.sub(r"\\\g<0>", name)
 
 
 def matching(asked: str, names: Iterable[str]) -> frozenset[str]:
@@ -42,7 +48,7 @@ def matching(asked: str, names: Iterable[str]) -> frozenset[str]:
 
 def _numbered(asked: str) -> Callable[[str], bool]:
     wanted = parse_glob(asked)
-    return lambda name: wanted.matches(family(name))
+    return lambda name: wanted.matches(_NUMBER.sub("#", name))
 
 
 def _by_glob(asked: str) -> Callable[[str], bool]:

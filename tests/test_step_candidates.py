@@ -39,7 +39,7 @@ def test_what_repeats_and_launched_most_work_looks_like_a_step(tmp_path: Path) -
     # behind the first step (after 140): 4 + 4 in steps of 4 + 4 + 2; what is within them is no candidate
     assert digest.step_candidates == (candidate("step", "range", 3, 1, 0.8),)
     out = call("summarize", "-q", "-f", "text", tmp_path / "trace.sqlite").out
-    assert "--steps step measures them: 3 ranges launched 80.0 % of the GPU work after the first\n" in out
+    assert "3 ranges look like steps, 80.0 % of the GPU work: --steps step\n" in out
 
 
 def test_named_steps_and_a_digest_of_the_base_have_no_candidates(tmp_path: Path) -> None:
@@ -51,6 +51,8 @@ def test_named_steps_and_a_digest_of_the_base_have_no_candidates(tmp_path: Path)
 def test_a_trace_without_steps_has_an_empty_list(tmp_path: Path) -> None:
     once = TraceBuilder().range("all", 0, 100).api("cudaLaunchKernel_v7000", 5, 6, correlation=1)
     assert digest_of(once.kernel(10, 20, correlation=1), tmp_path).step_candidates == ()
+    bare = TraceBuilder().api("cudaLaunchKernel_v7000", 5, 6, correlation=1).kernel(10, 20, correlation=1)
+    assert digest_of(bare, tmp_path).step_candidates == ()
     assert digest_of(TraceBuilder().range("step", 0, 1).range("step", 1, 2), tmp_path).step_candidates == ()
 
 
@@ -82,7 +84,7 @@ def test_marks_that_begin_with_one_word_are_one_candidate(tmp_path: Path) -> Non
     digest = digest_of(trace, tmp_path)
     assert digest.step_candidates == (candidate("BATCH*", "mark", 4, 1, 0.75),)
     assert (
-        "--steps 'BATCH*' measures them: 4 marks"
+        "4 marks look like steps, 75.0 % of the GPU work: --steps 'BATCH*'"
         in call("summarize", "-q", "-f", "text", tmp_path / "trace.sqlite").out
     )
     steps = digest_of(trace, tmp_path, steps="BATCH*").steps

@@ -80,7 +80,7 @@ def test_random_traces(version: str, windowed: bool, tmp_path: Path, monkeypatch
             assert steps is not None
             check(steps, wanted)
             measured[asked] += len(wanted)
-    assert min(measured.values()) > 3
+    assert sum(measured.values()) > 10
 
 
 def check(steps: Steps, wanted: list[dict[str, Any]]) -> None:

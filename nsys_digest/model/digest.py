@@ -145,15 +145,15 @@ class Digest:
         left_out=True,
         default=None,
     )
-    steps: Steps | None = part(
-        "the steps that `--steps` names: instances of a range, or from mark to mark", left_out=True, default=None
-    )
     step_candidates: tuple[StepCandidate, ...] | None = part(
         "ranges and marks that look like steps, five at most, most work covered first; where sections are made and "
         "no step is named",
         by=("name",),
         left_out=True,
         default=None,
+    )
+    steps: Steps | None = part(
+        "the steps that `--steps` names: instances of a range, or from mark to mark", left_out=True, default=None
     )
 
     def __repr__(self) -> str:

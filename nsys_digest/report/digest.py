@@ -63,8 +63,8 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     else:
         yield from _busy(digest)
     yield _KERNEL_COUNT.title, _kernel_count(digest)
-    if digest.step_candidates:
-        yield "steps", candidates_line(digest.step_candidates)
+    if looks_like_steps := candidates_line(digest.step_candidates or ()):
+        yield "steps", looks_like_steps
     if digest.api_backtrace_rows:
         yield "API backtrace rows", f"{digest.api_backtrace_rows:,}, left out of the API table"
 

@@ -141,11 +141,15 @@ def _causes(causes_ns: Mapping[str, int] | None, most: int | None = None) -> str
 
 
 _COVERED: Final = of(StepCandidate, "covered_ratio")
+_LONGEST_NAME: Final = 200
 
 
 def candidates_line(candidates: Sequence[StepCandidate]) -> str:
-    """Say what looks like a step, and how to look at its steps."""
-    first, *others = candidates
-    what = f"{counted(first.count, first.kind)} launched {_COVERED.cell((first,))} of the GPU work after the first"
-    also = f"; also {', '.join(one.name for one in others)}" if others else ""
-    return f"--steps {spelled([first.name])} measures them: {what}{also}"
+    """Say what looks like a step, and how to look at its steps; nothing where no name would fit on a line."""
+    short = [one for one in candidates if len(one.name) <= _LONGEST_NAME]
+    if not short:
+        return ""
+    first, *others = short
+    what = f"{counted(first.count, first.kind)} look like steps, {_COVERED.cell((first,))} of the GPU work"
+    also = f"; others: {', '.join(one.name for one in others)}" if others else ""
+    return f"{what}: --steps {spelled([first.name])}{also}"

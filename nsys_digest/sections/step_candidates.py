@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, Literal
 
 import numpy as np
@@ -160,7 +161,7 @@ def _families_of_marks(names: Sequence[str], range_names: Sequence[str]) -> list
         alike[word].add(family(name))
     alone = {
         word
-        for word, longer in zip(in_order, [*in_order[1:], ""], strict=True)
+        for word, longer in pairwise([*in_order, ""])
         if word and word not in of_ranges and not longer.startswith(word) and len(alike[word]) > 1
     }
     return [f"{escaped(word)}*" if word in alone else family(name) for name, word in zip(names, words, strict=True)]

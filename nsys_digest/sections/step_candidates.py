@@ -190,8 +190,8 @@ def _chosen(names: Sequence[str], families: Sequence[str], weight: Int64s) -> It
 def _hits(events: Events, range_names: Sequence[str], work: Mapping[int, _Launched]) -> Int64s:
     """Return how many samples of the work lie in ranges of each group; 0 for families that cannot have most of it.
 
-    So each range costs no more than a search among a thousand times. A family that launched half of the work behind its
-    first range has about half of the samples behind the first that it has.
+    So each range costs no more than a search among a thousand times. A family that launched half of the work after its
+    first range has about half of the samples after the first that it has.
     """
     ids: dict[str, int] = {}
     family_of = np.array([ids.setdefault(family(name), len(ids)) for name in range_names], np.int64)

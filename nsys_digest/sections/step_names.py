@@ -11,8 +11,8 @@ from nsys_digest.model.paths import parse_glob
 
 _NUMBER: Final = re.compile(r"[0-9]+")
 _GLOB: Final = re.compile(r"[*?\\]")
-_BEHIND: Final = re.compile(r"[^A-Za-z0-9]{0,4}[0-9]+[^A-Za-z0-9]{0,4}")
-"""What numbers a step behind its name: ``_17``, `` 3``, ``#4``, ``[5]``."""
+_AFTER: Final = re.compile(r"[^A-Za-z0-9]{0,4}[0-9]+[^A-Za-z0-9]{0,4}")
+"""What numbers a step after its name: ``_17``, `` 3``, ``#4``, ``[5]``."""
 _LIKE: Final = 0.6
 _MOST_COMPARED: Final = 10_000
 
@@ -31,7 +31,7 @@ def matching(asked: str, names: Iterable[str]) -> frozenset[str]:
     """Return the names that are one kind of step; none where nothing fits.
 
     A name that is there stands for itself. Else ``#`` stands for a number, and ``*`` and ``?`` are globs. A name
-    without any of these also stands for those that have nothing but a number behind it: ``step`` for ``step 1``,
+    without any of these also stands for those that have nothing but a number after it: ``step`` for ``step 1``,
     ``step_2``, ``step#3``.
     """
     known = frozenset(names)
@@ -42,7 +42,7 @@ def matching(asked: str, names: Iterable[str]) -> frozenset[str]:
     if found or any(sign in asked for sign in "*?"):
         return found
     return frozenset(
-        name for name in known if name.startswith(asked) and _BEHIND.fullmatch(name, len(asked)) is not None
+        name for name in known if name.startswith(asked) and _AFTER.fullmatch(name, len(asked)) is not None
     )
 
 

@@ -134,7 +134,7 @@ class _OfNamedSteps(Section):
 def _make(context: Context) -> Made:
     """Make the section.
 
-    What warms up is decided on the whole trace, so that a window behind the first steps sets none apart.
+    What warms up is decided on the whole trace, so that a window after the first steps sets none apart.
 
     Raises:
         MissingData: the trace has no such step.

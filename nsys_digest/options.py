@@ -34,6 +34,7 @@ class SummarizeKeywords(TypedDict, total=False):
     gaps: int
     categories: str | os.PathLike[str] | None
     steps: str | None
+    warmup: int | None
     labels: Mapping[str, str] | None
     threads: int | None
     reader: Reader
@@ -60,6 +61,7 @@ class SummarizeOptions:
     gaps: int = 10
     categories: Path | None = None
     steps: str | None = None
+    warmup: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
     reader: Reader = "auto"
@@ -79,6 +81,12 @@ class SummarizeOptions:
             raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
         if self.gaps < 0:
             raise UsageInvalid(f"gaps is {self.gaps}; give 0 or more")
+        if self.steps == "":
+            raise UsageInvalid("the name of the steps is empty; give the name of an NVTX range or mark")
+        if self.warmup is not None and self.steps is None:
+            raise UsageInvalid(f"warmup is {self.warmup}, but no steps are named; name them with steps (--steps NAME)")
+        if self.warmup_steps < 0:
+            raise UsageInvalid(f"warmup is {self.warmup}; give 0 or more")
         for key, value in self.labels.items():
             check_label(key, value)
         if self.folds:
@@ -88,6 +96,11 @@ class SummarizeOptions:
     def made_sections(self) -> tuple[str, ...]:
         """The sections to make."""
         return (*self.sections, "by_device") if self.by_device and "by_device" not in self.sections else self.sections
+
+    @property
+    def warmup_steps(self) -> int:
+        """How many first steps of each process warm up."""
+        return 1 if self.warmup is None else self.warmup
 
 
 def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:

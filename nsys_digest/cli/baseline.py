@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StoreFolder
+from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StepName, StoreFolder, Warmup
 from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side, warn_of_damaged
 from nsys_digest.units import counted
@@ -28,9 +28,6 @@ Runs: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUN", help="Trac
 Commit: TypeAlias = Annotated[
     str | None, typer.Option("--commit", metavar="ID", help="The commit. Default: $GITHUB_SHA or $CI_COMMIT_SHA.")
 ]
-StepName: TypeAlias = Annotated[
-    str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
-]
 
 
 @app.command("save")
@@ -40,6 +37,7 @@ def save(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
     fold: Folds = None,
 ) -> None:
@@ -49,7 +47,7 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    side = read_side(runs, steps=steps, categories=categories, folds=fold or ()).side
+    side = read_side(runs, steps=steps, warmup=warmup, categories=categories, folds=fold or ()).side
     saved = Store(store).save(name, side, commit or _commit())
     write_paths(saved)
 
@@ -62,6 +60,7 @@ def update(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
     fold: Folds = None,
 ) -> None:
@@ -71,9 +70,8 @@ def update(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved, dropped = Store(store).update(
-        name, read_side(runs, steps=steps, categories=categories, folds=fold or ()).side, commit or _commit(), keep
-    )
+    side = read_side(runs, steps=steps, warmup=warmup, categories=categories, folds=fold or ()).side
+    saved, dropped = Store(store).update(name, side, commit or _commit(), keep)
     write_paths(saved)
     if dropped:
         said = f"{counted(len(dropped), 'earlier run')} of {name} dropped"

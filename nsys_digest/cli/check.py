@@ -17,6 +17,7 @@ from nsys_digest.cli.options import (
     Output,
     StepName,
     StoreFolder,
+    Warmup,
     words_of,
 )
 from nsys_digest.cli.output import Format, check_output, chosen_format, end_with, in_ci, try_all, write
@@ -66,6 +67,7 @@ def command(
     ] = None,
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
     fold: Folds = None,
     format: FormatChoice = None,
@@ -92,7 +94,7 @@ def command(
         for source in sources:
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options: SummarizeKeywords = {"steps": steps, "categories": categories, "folds": fold or ()}
+    options: SummarizeKeywords = {"steps": steps, "warmup": warmup, "categories": categories, "folds": fold or ()}
     limits = [
         (key, text)
         for key, texts in (("max", most), ("min", least), ("max_change", max_change))
@@ -134,7 +136,7 @@ def command(
         found = no_result(error, head, baseline or [], allowed)
         end_with(error, try_all(wanted.writers(forms_of_no_result(found, policy_file), to_stdout=False)))
         return
-    kept = {"--store": store, "--steps": steps, "--categories": categories}
+    kept = {"--store": store, "--steps": steps, "--warmup": warmup, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
     again += [word for rule in fold or () for word in ("--fold", rule)]
     forms = forms_of_result(result, policy_file, top, again)

@@ -36,7 +36,14 @@ Output: TypeAlias = Annotated[
 ]
 Compact: TypeAlias = Annotated[bool, typer.Option("--compact", help="JSON on one line.")]
 StepName: TypeAlias = Annotated[
-    str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
+    str | None,
+    typer.Option(
+        "--steps", metavar="NAME|GLOB", help="Steps: instances of NVTX ranges of this name, or from mark to mark."
+    ),
+]
+Warmup: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--warmup", min=0, metavar="N", help="First steps of each process to set apart. Default: 1."),
 ]
 AllowUnlike: TypeAlias = Annotated[
     str | None,

@@ -9,7 +9,17 @@ import typer
 
 from nsys_digest.cli.labels import LabelCi, Labels, labels_of
 from nsys_digest.cli.memory import give_back_freed_memory
-from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StepName, Trace, words_of
+from nsys_digest.cli.options import (
+    CategoriesFile,
+    Compact,
+    Folds,
+    FormatChoice,
+    Output,
+    StepName,
+    Trace,
+    Warmup,
+    words_of,
+)
 from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.errors import UsageInvalid
@@ -70,6 +80,7 @@ def command(
     ] = False,
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
     label: Labels = None,
     label_ci: LabelCi = False,
@@ -102,6 +113,7 @@ def command(
             gaps=gaps,
             categories=categories,
             steps=steps,
+            warmup=warmup,
             labels=labels,
             threads=threads,
             reader=reader.value,

@@ -113,7 +113,12 @@ def _categories(digest: Digest) -> str | None:
 
 def _steps(digest: Digest) -> str | None:
     capture = digest.capture
-    return None if capture.max_nvtx_names is None else repr(capture.steps) if capture.steps else _NONE
+    if capture.max_nvtx_names is None:
+        return None
+    if not capture.steps:
+        return _NONE
+    apart = "" if capture.warmup in (None, 1) else f", the first {capture.warmup:,} set apart"
+    return f"{capture.steps!r}{apart}"
 
 
 def _failed_calls(digest: Digest) -> str | None:
@@ -135,7 +140,7 @@ FACTS: Final = (
     Fact(_OPTIONS, "folds of range names", _folds),
     Fact(_OPTIONS, "range names kept apart", _kept_names),
     Fact(_OPTIONS, "kernel categories", _categories),
-    Fact(_OPTIONS, "range that is a step", _steps),
+    Fact(_OPTIONS, "what is a step", _steps),
     Fact("failed-calls", "CUDA API calls that returned an error", _failed_calls, _apart),
 )
 """Every fact, in the order in which differences are told."""

@@ -25,7 +25,7 @@ from nsys_digest.model.section_types import (
     Memory,
 )
 from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
-from nsys_digest.model.step_types import DispatchStep, Steps
+from nsys_digest.model.step_types import DispatchStep, StepCandidate, Steps
 from nsys_digest.model.stored_document import StoredDocument
 from nsys_digest.units import counted, duration
 
@@ -183,8 +183,15 @@ class Digest(StoredDocument):
         left_out=True,
         default=None,
     )
+    step_candidates: tuple[StepCandidate, ...] | None = part(
+        "ranges and marks that look like steps, five at most, most work covered first; where sections are made and "
+        "no step is named",
+        by=("name",),
+        left_out=True,
+        default=None,
+    )
     steps: Steps | None = part(
-        "instances of the range that `--steps` names, each one step", left_out=True, default=None
+        "the steps that `--steps` names: instances of a range, or from mark to mark", left_out=True, default=None
     )
 
     def __repr__(self) -> str:

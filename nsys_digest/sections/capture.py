@@ -31,6 +31,7 @@ def capture(
     *,
     categories: CategoriesFile | None,
     steps: str | None,
+    warmup: int | None,
     incomplete: bool,
 ) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
@@ -58,5 +59,6 @@ def capture(
         max_nvtx_names=options.max_names,
         categories=categories,
         steps=steps,
+        warmup=warmup,
         incomplete=incomplete,
     )

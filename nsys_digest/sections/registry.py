@@ -23,6 +23,7 @@ from nsys_digest.sections import (
     memory,
     nvtx_detail,
     nvtx_payload,
+    step_candidates,
     steps,
 )
 from nsys_digest.sections.impossible_times import impossible_times
@@ -44,6 +45,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     by_device.SECTION,
     nvtx_payload.SECTION,
     steps.SECTION,
+    step_candidates.SECTION,
 )
 
 

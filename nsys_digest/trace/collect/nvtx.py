@@ -12,6 +12,7 @@ from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.domains import Domains
+from nsys_digest.trace.collect.marks import MarkPart
 from nsys_digest.trace.collect.names import NameRanking
 from nsys_digest.trace.collect.payloads import PayloadPart, Payloads
 from nsys_digest.trace.collect.range_names import NvtxOptions, RangeNames
@@ -57,7 +58,9 @@ class NvtxTotals:
     process_rows: Mapping[int, int]
     """Ranges by globalPid."""
     marks: Marks
-    """In no order."""
+    """Those of the dispatch prefix, ranges among them, in no order."""
+    all_marks: Marks | None
+    """Marks of any name, ``domain:name``, by thread, then by start; None where they were not kept."""
     open_count: int
     """Ranges without an end."""
     reversed_count: int
@@ -104,6 +107,7 @@ class NvtxPart:
         """(start, name, code of the thread) of marks and ranges of the dispatch prefix."""
         self._ranges = None if rows is None else RangePart(rows)
         self._payloads = PayloadPart() if payloads else None
+        self._marks_by_name = None if rows is None else MarkPart(resolve, options)
         self.last_ns = OPEN
         """The largest start or end of an event of any type."""
 
@@ -129,6 +133,10 @@ class NvtxPart:
             if marks.size:
                 name = self._names.of_marks(text_code[marks], texts, string_id[marks])
                 self._note_dispatch(start_ns[marks], name, thread_code[marks])
+                if self._marks_by_name is not None:
+                    scope = self._domains.scopes(process[marks], domain[marks])
+                    inline = text_code[marks], texts, string_id[marks]
+                    self._marks_by_name.add(start_ns[marks], scope, thread_code[marks], *inline)
             ranges = np.flatnonzero(role == _RANGE)
             row, start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code = (
                 column[ranges]
@@ -169,7 +177,8 @@ class NvtxPart:
             raise UsageInvalid("there are more range names than are kept apart, which a window does not go with yet")
         self.ranking = self._ranked()
         self._sums = RangeSums(self._sums.session_ns)
-        self._opened, self._dispatch, self._ranges, self._payloads = [], [], None, None
+        self._opened, self._dispatch = [], []
+        self._ranges, self._payloads, self._marks_by_name = None, None, None
 
     def _ranked(self) -> NameRanking:
         """Return what each name has, by its hash."""
@@ -230,6 +239,8 @@ class NvtxPart:
                 self._ranges.merge(other._ranges, group, thread)
             if self._payloads is not None and other._payloads is not None:
                 self._payloads.merge(other._payloads, group)
+            if self._marks_by_name is not None and other._marks_by_name is not None:
+                self._marks_by_name.merge(other._marks_by_name, scope, thread)
             if self._names.too_many:
                 self._rank()
             return
@@ -256,6 +267,7 @@ class NvtxPart:
             firsts_ns=sums.firsts.values(groups),
             process_rows=dict(zip(processes, sums.process_rows.count(len(processes)).tolist(), strict=True)),
             marks=self._marks(thread_of_code),
+            all_marks=self._all_marks(thread_of_code),
             open_count=open_count,
             reversed_count=sums.reversed_count,
             ended_with_session_count=sums.ended_with_session_count,
@@ -279,6 +291,10 @@ class NvtxPart:
         start_ns, name, code = (np.concatenate(column) for column in zip((none,) * 3, *self._dispatch, strict=True))
         thread = thread_of_code[code] if code.size else code
         return Marks(start_ns, name, thread, tuple(self._names.texts))
+
+    def _all_marks(self, thread_of_code: Int64s) -> Marks | None:
+        kept = self._marks_by_name
+        return None if kept is None else kept.finish(self._domains.prefix, thread_of_code)
 
     def _display_name(self, group: int) -> str:
         scope, name = self._groups.pairs[group]

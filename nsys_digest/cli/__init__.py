@@ -15,7 +15,19 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__, signals
-from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
+from nsys_digest.cli import (
+    baseline,
+    categories,
+    check,
+    diff,
+    findings,
+    inspect,
+    output,
+    record,
+    schema,
+    summarize,
+    workload,
+)
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.cli.scarce import shortage
 from nsys_digest.errors import DigestError, OutOfResources, UsageInvalid
@@ -33,6 +45,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("summarize")(summarize.command)
+app.command("findings")(findings.command)
 app.command("diff", cls=MultiValueSides)(diff.command)
 app.command("check", cls=MultiValueBaseline)(check.command)
 app.add_typer(baseline.app, name="baseline")

@@ -20,8 +20,11 @@ _NO_RANGE = "(none)"
 _NAMED = 3
 
 
-def _on(device: str) -> str:
-    return f"GPU {device}" if device else "in the steps the GPU"
+def _on(view: View, device: str) -> str:
+    """Return what waited, and when."""
+    if not device:
+        return "In the steps the GPU"
+    return f"After start-up GPU {device}" if view.start_up is not None else f"GPU {device}"
 
 
 def _short_gaps_ns(device: DeviceIdle) -> int:
@@ -74,7 +77,7 @@ def _host_bound(view: View) -> Found | None:
     if device is None:
         return Found(
             stake_ns,
-            f"{_on(found.device)} waited {duration(stake_ns)} for the host's own code",
+            f"{_on(view, found.device)} waited {duration(stake_ns)} for the host's own code",
             _host_advice(view, device),
             (found.figure,),
         )
@@ -82,9 +85,10 @@ def _host_bound(view: View) -> Found | None:
     if _is_launch_bound(view, found.device) and long_ns < stake_ns:
         stake_ns, beyond = long_ns, f" in gaps of {duration(SHORT_GAP_NS)} and more"
     ranges, where = _ranges(view, found.device, device, lengths=not beyond)
+    ranges += _one_gap(view, device)
     return Found(
         stake_ns,
-        f"{_on(found.device)} waited {duration(stake_ns)}{beyond} for the host's own code{ranges}{_one_gap(view, device)}",
+        f"{_on(view, found.device)} waited {duration(stake_ns)}{beyond} for the host's own code{ranges}",
         _host_advice(view, device),
         (found.figure, *where),
     )
@@ -143,7 +147,7 @@ def _lazy_loading(view: View) -> Found | None:
         return None
     return Found(
         found.idle_ns,
-        f"{_on(found.device)} waited {duration(found.idle_ns)} for code that was loaded, linked or looked up",
+        f"{_on(view, found.device)} waited {duration(found.idle_ns)} for code that was loaded, linked or looked up",
         "Run each kernel and shape once before what is measured, or set CUDA_MODULE_LOADING=EAGER so that the code "
         "is loaded with the program",
         (found.figure,),
@@ -156,7 +160,7 @@ def _allocation(view: View) -> Found | None:
         return None
     return Found(
         found.idle_ns,
-        f"{_on(found.device)} waited {duration(found.idle_ns)} while memory was allocated, freed, registered or mapped",
+        f"{_on(view, found.device)} waited {duration(found.idle_ns)} while memory was allocated, freed or mapped",
         "Allocate once and use again: keep PyTorch's caching allocator from emptying "
         "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, no empty_cache), let JAX preallocate, or use "
         "cudaMallocAsync with a pool that keeps its memory",
@@ -204,7 +208,7 @@ def _profiler(view: View) -> Found | None:
         return None
     return Found(
         found.idle_ns,
-        f"{_on(found.device)} waited {duration(found.idle_ns)} for nsys itself, which a run without it does not",
+        f"{_on(view, found.device)} waited {duration(found.idle_ns)} for nsys itself, which a run without it does not",
         "Trace less, or for a shorter time: -t cuda,nvtx alone, --cuda-graph-trace=graph, no backtraces or samples, "
         "and a capture range around a few steps",
         (found.figure,),

@@ -19,12 +19,11 @@ def _start_up(view: View) -> Found | None:
     if started is None:
         return None
     device = dict(view.devices)[started.device]
-    name = view.digest.path or view.digest.file
     return Found(
         started.idle_ns,
         f"GPU {started.device} was idle for {duration(started.idle_ns)} of its span of {duration(device.span_ns)} "
         "before most of its work began: that is start-up, and busy and idle of the whole span say little of the rest",
-        f"Look at the steady part: nsys-digest summarize {shlex.quote(name)} {selection(view, started)}",
+        f"Look at the steady part alone: digest the trace with {selection(view, started)}",
         (
             f"devices.{started.device}.span_s",
             f"devices.{started.device}.busy_s",

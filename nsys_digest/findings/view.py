@@ -115,10 +115,10 @@ class View:
         return found
 
     def start_up_gaps(self, device: DeviceIdle) -> Iterator[Gap]:
-        """Yield the listed gaps of a device that belong to its start-up."""
-        started = self.start_ups.get(str(device.device))
-        for gap in self.digest.idle.longest if started is not None and self.digest.idle is not None else ():
-            if gap.device == device.device and gap.start_ns + gap.length_ns <= started.until_ns:
+        """Yield the listed gaps of a device that end with the start-up of all."""
+        until_ns = max((one.until_ns for one in self.start_ups.values()), default=None)
+        for gap in self.digest.idle.longest if self.digest.idle is not None else ():
+            if until_ns is not None and gap.device == device.device and gap.start_ns + gap.length_ns <= until_ns:
                 yield gap
 
     def idle_by(self, *causes: str) -> IdleOf | None:

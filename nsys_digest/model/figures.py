@@ -107,9 +107,10 @@ def value_of(digest: Digest, path: Path) -> float | None:
     found: Any = {whole.key: in_document(whole, value)}
     for key in path:
         below = () if isinstance(node, Leaf) else _below(node, found)
-        node, found = next(((child, item) for name, child, item in below if name == key), (None, None))
-        if node is None:
+        step = next(((child, item) for name, child, item in below if name == key), None)
+        if step is None:
             raise KeyError(key)
+        node, found = step
     if not isinstance(node, Leaf):
         raise KeyError(path[-1])
     number: float | None = found

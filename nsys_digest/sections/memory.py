@@ -11,7 +11,7 @@ from nsys_digest.algorithms.intervals import Intervals, exact_sum, intersect, un
 from nsys_digest.model.cuda_calls import COPY_CALLS, SET_CALLS, CallClass, is_one_of
 from nsys_digest.model.section_types import Bandwidth, Copies, Memory, MoveCost, MoveCosts, Sets
 from nsys_digest.sections.durations import sorted_percentile
-from nsys_digest.sections.section import Lane, Made, Section
+from nsys_digest.sections.section import Context, Lane, Made, Section
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import CLASSES, NONE, Calls, Operations
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MEMORY_KINDS, MIGRATION_KINDS, NO_MEMORY_KIND
@@ -121,8 +121,8 @@ def _memory_kind(kind: int) -> str | None:
     return None if kind == NO_MEMORY_KIND else MEMORY_KINDS.get(kind)
 
 
-SECTION = Section(
-    "memory",
-    lambda context: Made(memory(context.events.operations, context.events.calls, len(context.gpu.devices))),
-    Lane.time,
-)
+def _make(context: Context) -> Made:
+    return Made(memory(context.events.operations, context.events.calls, len(context.gpu.devices)))
+
+
+SECTION = Section("memory", _make, Lane.time)

@@ -171,7 +171,7 @@ def dispatched(launch: str = LAUNCH, actual: int = 4, mode: str = "NONE") -> Tra
     trace = TraceBuilder()
     for number in range(3):
         at = 10 * MS * number
-        trace.mark(f"CG_DISPATCH:actual={actual},mode={mode},padded=4", at)
+        trace.mark(f"CG_DISPATCH:actual={actual}:mode={mode}:padded=4", at)
         trace.api(launch, at, at + MS, correlation=number + 1)
         if launch == LAUNCH:
             trace.kernel(at + MS, at + 4 * MS, correlation=number + 1)
@@ -303,7 +303,9 @@ def test_what_start_up_explains_is_in_no_other_finding(tmp_path: Path) -> None:
 def test_steps_are_judged_by_their_own_idle_time(tmp_path: Path) -> None:
     """The first step warms up; in the second the GPU waits 3 ms for code, from 110 to 113."""
     trace = in_a_call("cuLibraryLoadData").range("step", 0, 25 * MS).range("step", 100 * MS, 125 * MS)
-    launched(trace, 100 * MS, 110 * MS, 99 * MS, 100 * MS, 3).api("cuLibraryLoadData", 110 * MS, 113 * MS, correlation=8)
+    launched(trace, 100 * MS, 110 * MS, 99 * MS, 100 * MS, 3).api(
+        "cuLibraryLoadData", 110 * MS, 113 * MS, correlation=8
+    )
     launched(trace, 114 * MS, 124 * MS, 113 * MS, 114 * MS, 4)
     found = checked(digest_of(trace, tmp_path, "step"))["lazy-loading"]
     assert (found.at_stake_ns, found.evidence[0].figure) == (3 * MS, "steps.idle_causes.module_call")
@@ -316,9 +318,10 @@ def test_little_is_noise(tmp_path: Path) -> None:
     launched(trace, 50 * MS + 40 * US, 100 * MS, 50 * MS + 20 * US, 50 * MS + 40 * US, 2)
     digest = digest_of(trace, tmp_path)
     assert digest.findings == ()
-    assert "Nothing to gain: no finding is worth a hundredth of the span." in call(
-        "findings", tmp_path / "trace.sqlite", "--format", "text"
-    ).out
+    assert (
+        "Nothing to gain: no finding is worth a hundredth of the span."
+        in call("findings", tmp_path / "trace.sqlite", "--format", "text").out
+    )
 
 
 @pytest.mark.parametrize("trace", sorted(TRACES.glob("*.sqlite")), ids=lambda path: path.stem)

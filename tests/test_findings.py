@@ -1,4 +1,4 @@
-"""Findings: for each rule a drawn trace where it is due, with what is at stake worked out by hand, and one where not."""
+"""Findings: for each rule a drawn trace where it is due, what is at stake worked out by hand, and one where not."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def host_bound() -> TraceBuilder:
 
 
 def queued() -> TraceBuilder:
-    """The same gap, but its end was launched long before: the host had nothing to do with it."""
+    """Draw the same gap, but its end was launched long before: the host had nothing to do with it."""
     trace = launched(TraceBuilder(), 0, MS, 0, 0, 1)
     return launched(trace, 9 * MS, 10 * MS, 0, 500 * US, 2)
 
@@ -86,13 +86,13 @@ def launch_bound(length: int = 5 * US) -> TraceBuilder:
 
 
 def in_a_call(name: str, start: int = 10 * MS) -> TraceBuilder:
-    """The GPU waits from 10 to 14 ms, 3 of these in the call, 1 in the launch; or it works while the call goes on."""
+    """Draw a wait of the GPU from 10 to 14 ms, 3 of these in the call, 1 in the launch; or a call while it works."""
     trace = launched(TraceBuilder(), 0, 10 * MS, 0, 0, 1).api(name, start, start + 3 * MS, correlation=9)
     return launched(trace, 14 * MS, 24 * MS, 13 * MS, 14 * MS, 2)
 
 
 def synchronised(until: int = 15) -> TraceBuilder:
-    """Milliseconds, every 20: a kernel of 10, a wait up to 15, a launch from 18 on. Three gaps of 10, half of each wait.
+    """Milliseconds, every 20: a kernel of 10, a wait up to 15, a launch from 18 on: three gaps of 10, half a wait.
 
     kernel  0---10              20---30
     wait     1------15
@@ -120,7 +120,7 @@ def balanced(second: int) -> TraceBuilder:
 
 
 def copied(source: int, name: str = ASYNC_COPY) -> TraceBuilder:
-    """A copy from 10 to 14 ms between kernels, from pageable (0) or pinned (1) memory."""
+    """Draw a copy from 10 to 14 ms between kernels, from pageable (0) or pinned (1) memory."""
     trace = launched(TraceBuilder(), 0, 10 * MS, 0, 0, 1)
     trace.memcpy(10 * MS, 14 * MS, bytes=1 << 24, source_kind=source, destination_kind=2, correlation=2)
     trace.api(name, 9 * MS, 14 * MS, correlation=2)
@@ -128,7 +128,7 @@ def copied(source: int, name: str = ASYNC_COPY) -> TraceBuilder:
 
 
 def small(size: int, count: int = FEWEST_SMALL_COPIES) -> TraceBuilder:
-    """Copies of 10 µs, one every 100 µs, each call 20 µs: for 100 of them 1 ms on the GPU and 2 ms of calls."""
+    """Draw copies of 10 µs, one every 100 µs, each call 20 µs: for 100 of them 1 ms on the GPU and 2 ms of calls."""
     trace = TraceBuilder()
     for number in range(count):
         at = (number + 1) * 100 * US
@@ -138,7 +138,7 @@ def small(size: int, count: int = FEWEST_SMALL_COPIES) -> TraceBuilder:
 
 
 def sets(count: int) -> TraceBuilder:
-    """Sets of 100 µs, one every ms, each call 200 µs: for 10 of them 1 ms on the GPU and 2 ms of calls."""
+    """Draw sets of 100 µs, one every ms, each call 200 µs: for 10 of them 1 ms on the GPU and 2 ms of calls."""
     trace = TraceBuilder()
     for number in range(count):
         at = (number + 1) * MS
@@ -161,13 +161,13 @@ def in_turn(copy: int, kernel: int, *, beside: int = 0) -> TraceBuilder:
 
 
 def migrated(kind: int) -> TraceBuilder:
-    """A kernel from 0 to 20 ms, and 5 ms of moves beside it: pages (11), or an ordinary pinned copy (1)."""
+    """Draw a kernel from 0 to 20 ms, and 5 ms of moves beside it: pages (11), or an ordinary pinned copy (1)."""
     trace = launched(TraceBuilder(), 0, 20 * MS, 0, 0, 1)
     return trace.memcpy(5 * MS, 10 * MS, kind=kind, bytes=1 << 24, stream=8, correlation=0, source_kind=1)
 
 
 def dispatched(launch: str = LAUNCH, actual: int = 4, mode: str = "NONE") -> TraceBuilder:
-    """Marks at 0, 10 and 20 ms, each with a call of 1 ms and work of 3 ms: two steps of 10 ms with 7 ms idle each."""
+    """Draw marks at 0, 10 and 20 ms, each with 1 ms of call and 3 of work: two steps of 10 ms with 7 ms idle each."""
     trace = TraceBuilder()
     for number in range(3):
         at = 10 * MS * number
@@ -197,7 +197,7 @@ def started(before: int = 1) -> TraceBuilder:
 
 
 def whole_graph(length: int) -> TraceBuilder:
-    """A kernel of 10 ms, then a graph of so many that was traced as a whole."""
+    """Draw a kernel of 10 ms, then a graph of so many that was traced as a whole."""
     trace = launched(TraceBuilder(), 0, 10 * MS, 0, 0, 1).graph(10 * MS, (10 + length) * MS, correlation=2)
     return trace.api("cudaGraphLaunch_v10000", 1, 2, correlation=2)
 
@@ -207,7 +207,7 @@ def failed(value: int) -> TraceBuilder:
 
 
 def lost(rows: bool) -> TraceBuilder:
-    """A graph that was launched and left no row, between kernels with a gap of 4 ms; or one that has its row."""
+    """Draw a graph that was launched and left no row, between kernels with a gap of 4 ms; or one that has its row."""
     trace = launched(TraceBuilder(), 0, MS, 0, 0, 1).api("cudaGraphLaunch_v10000", 2 * MS, 3 * MS, correlation=2)
     if rows:
         trace.graph(3 * MS, 4 * MS, correlation=2)

@@ -16,7 +16,7 @@ class Evidence:
     """One figure of the digest that a finding rests on: its path, and its value as the document has it."""
 
     figure: str = label("path of the figure, as a policy writes it")
-    value: int | float = label("its value, in the unit of the document")
+    value: float = label("its value, in the unit of the document")
 
 
 @result

@@ -93,7 +93,8 @@ def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> 
 
     Args:
         path: an nsys SQLite export, or the JSON document of a digest.
-        options: those of :func:`nsys_digest.summarize`; a stored digest is read as it is.
+        options: those of :func:`nsys_digest.summarize`; a stored digest is read as it is, and one of before there were
+            findings gets those that its figures give.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read, or is neither.

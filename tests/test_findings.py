@@ -430,3 +430,35 @@ def test_mistakes_about_findings_are_told(text: str, said: str, tmp_path: Path) 
     assert ran.status == 2
     assert f"{policy}, findings (line 2): " in ran.err
     assert said in ran.err
+
+
+def test_long_names_do_not_fill_a_message(tmp_path: Path) -> None:
+    name = "x" * 5_000
+    found = checked(digest_of(host_bound().range(name, 7 * MS, 8 * MS), tmp_path))["host-bound"]
+    assert "x" * 100 + "…" in found.message
+    assert len(found.message) < 400
+
+
+def test_devices_that_share_an_ordinal_are_told_apart(tmp_path: Path) -> None:
+    """Process 2 means another GPU by ordinal 0: its gap of 7 ms of host code is at `0#2`."""
+    trace = host_bound().gpu(0, "H100", uuid="a", id=0, processes=(1,)).gpu(0, "H100", uuid="b", id=1, processes=(2,))
+    trace.kernel(0, MS, process=2, correlation=1).api(LAUNCH, 0, 0, process=2, correlation=1)
+    trace.kernel(19 * MS, 20 * MS, process=2, correlation=2)
+    trace.api(LAUNCH, 18 * MS, 19 * MS, process=2, correlation=2)
+    found = checked(digest_of(trace, tmp_path))["host-bound"]
+    assert found.at_stake_ns == 17 * MS
+    assert found.evidence[0].figure == "idle.devices.0#2.causes.host.sum_s"
+
+
+def test_marks_without_a_mode_say_nothing_of_graphs(tmp_path: Path) -> None:
+    trace = launched(TraceBuilder(), MS, 2 * MS, 0, MS, 1).mark("CG_DISPATCH", 0).mark("CG_DISPATCH", 10 * MS)
+    assert "no-cuda-graph" not in checked(digest_of(launched(trace, 11 * MS, 12 * MS, 10 * MS, 11 * MS, 2), tmp_path))
+
+
+def test_forbidden_findings_annotate_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = tmp_path / "p.toml"
+    policy.write_text('[findings]\nforbid = ["no-cuda-graph"]\n', encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    ran = call("check", TRACES / "serve.sqlite", "--policy", policy, "--github", "--format", "text")
+    assert ran.status == 5
+    assert any(line.startswith("::error") and "no-cuda-graph" in line for line in f"{ran.out}{ran.err}".split("\n"))

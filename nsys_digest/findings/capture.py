@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nsys_digest.findings.thresholds import GRAPH_SHARE, PROBES
-from nsys_digest.findings.view import Found, Rule, View, path
+from nsys_digest.findings.view import Found, Rule, View, path, short
 from nsys_digest.units import counted, duration, percent
 
 _LOST = frozenset({"graph-work-missing", "gpu-rows-missing", "process-without-gpu", "no-gpu-activity"})
@@ -36,7 +36,7 @@ def _failed_calls(view: View) -> Found | None:
     rest = f" and {counted(len(failed) - 1, 'other kind')}" if len(failed) > 1 else ""
     return Found(
         None,
-        f"{counted(count, 'CUDA call')} failed, most by {most.name} with {most.error or most.value}{rest}: what "
+        f"{counted(count, 'CUDA call')} failed, most by {short(most.name)} with {most.error or most.value}{rest}: what "
         "they were to do did not happen",
         "Check the status of every call (torch.cuda raises, C code must ask), and mend the first one that fails",
         tuple(path("failed_calls", f"{one.name}/{one.error or '-'}/{one.value}", "count") for one in failed[:3]),

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from nsys_digest.findings.thresholds import PADDING_RATIO
-from nsys_digest.findings.view import Found, Rule, View, path
+from nsys_digest.findings.view import Found, Rule, View, path, short
 from nsys_digest.model.step_types import DispatchStep
 from nsys_digest.units import counted, duration, percent
 
 
 def _modes(view: View) -> list[tuple[str, DispatchStep]]:
-    """Return the rows of all marks of a mode that launched work, by how paths call them."""
+    """Return the rows of all marks of a mode that launched work, by mode; marks without one say nothing of graphs."""
     return [
-        (row.mode if row.mode is not None else "-", row)
+        (row.mode, row)
         for row in view.digest.dispatch_steps or ()
-        if row.padded is None and row.launched_busy_ns
+        if row.mode is not None and row.padded is None and row.launched_busy_ns
     ]
 
 
@@ -31,7 +31,7 @@ def _without_graph(view: View) -> Found | None:
         else "capture graphs for these sizes too (compilation_config cudagraph_capture_sizes or "
         "max_cudagraph_capture_size in vLLM, --cuda-graph-max-bs in SGLang), or keep prefill out of decode batches"
     )
-    modes_named = ", ".join(name for name, _ in plain)
+    modes_named = ", ".join(short(name) for name, _ in plain[:3])
     return Found(
         min(stake_ns, view.steady_ns),
         f"{steps:,} of {counted(of, 'dispatched step')} ran without a CUDA graph (mode {modes_named}); "
@@ -54,7 +54,7 @@ def _padding(view: View) -> Found | None:
     wasted_ns = sum(wasted.values())
     return Found(
         min(wasted_ns, view.steady_ns),
-        f"{percent(row.padding_ratio)} of the tokens of mode {most} are padding: at most {duration(wasted_ns)} "
+        f"{percent(row.padding_ratio)} of the tokens of mode {short(most)} are padding: at most {duration(wasted_ns)} "
         "of GPU work for nothing",
         "Capture graphs of sizes nearer to the batches that occur (cudagraph_capture_sizes in vLLM, --cuda-graph-bs in "
         "SGLang), or fill the batches",

@@ -11,7 +11,7 @@ from nsys_digest.findings.thresholds import (
     SHORT_GAP_NS,
     SHORT_KERNEL_NS,
 )
-from nsys_digest.findings.view import Found, Rule, View, path
+from nsys_digest.findings.view import Found, Rule, View, path, short
 from nsys_digest.model.cuda_calls import CONTEXT_WAIT_CALLS, STREAM_WAIT_CALLS, is_one_of
 from nsys_digest.model.section_types import DeviceIdle
 from nsys_digest.units import counted, duration, instant, percent
@@ -33,7 +33,9 @@ def _short_gaps_ns(device: DeviceIdle) -> int:
 
 def _kernels(view: View, name: str) -> tuple[int, int]:
     """Return how many kernels a device ran and how long they are on average, in nanoseconds."""
-    device = dict(view.devices)[name]
+    device = view.device_of(name)
+    if device is None:
+        return 0, 0
     count = device.count["kernel"]
     return count, device.sum_ns["kernel"] // count if count else 0
 
@@ -124,7 +126,7 @@ def _ranges(view: View, name: str, device: DeviceIdle, *, lengths: bool) -> tupl
 
 
 def _in(name: str) -> str:
-    return "in no range" if name == _NO_RANGE else f"in {name}"
+    return "in no range" if name == _NO_RANGE else f"in {short(name)}"
 
 
 def _host_advice(view: View, device: DeviceIdle | None) -> str:
@@ -181,7 +183,7 @@ def _synchronise(view: View) -> Found | None:
     device = view.of_device(found.device)
     by_name = (device.sync_by_nvtx_ns if device is not None else None) or {}
     listed = [name for name in by_name if name != _NO_RANGE][:_NAMED]
-    ranges = f", most in {', '.join(listed)}" if listed else ""
+    ranges = f", most in {', '.join(map(short, listed))}" if listed else ""
     most = max(waits, key=lambda name: (waits[name].count, name))
     return Found(
         found.idle_ns,

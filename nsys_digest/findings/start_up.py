@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from nsys_digest.findings.thresholds import START_UP_RANGE
-from nsys_digest.findings.view import Found, Rule, StartUp, View
+from nsys_digest.findings.view import LONGEST_NAME, Found, Rule, StartUp, View
 from nsys_digest.model.base_types import OTHER_NAMES
 from nsys_digest.units import duration
 
@@ -53,6 +53,7 @@ def _range(view: View) -> str | None:
         (ranges.union_ns, name)
         for name, ranges in view.digest.nvtx.items()
         if name != OTHER_NAMES
+        and len(name) <= LONGEST_NAME
         and not _SPECIAL & set(name)
         and ".." not in name
         and not name.startswith(_LIBRARIES)

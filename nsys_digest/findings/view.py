@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from nsys_digest.model.paths import path_text
 from nsys_digest.model.section_types import DeviceIdle, Gap
 
 _FIFTH = 5
+LONGEST_NAME = 100
+"""Characters of a name that a message has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,19 @@ class View:
         return tuple((name, device) for name, device in named if device.did_work)
 
     @cached_property
+    def _shared(self) -> frozenset[int]:
+        """The ordinals of several devices, whose gaps the digest does not tell apart."""
+        uses = Counter(device.device for device in self.digest.devices)
+        return frozenset(ordinal for ordinal, count in uses.items() if count > 1)
+
+    def device_of(self, name: str) -> Device | None:
+        """Return the device of some idle time, by how paths call that: of those that did work of its ordinal."""
+        ordinal, _, number = name.partition("#")
+        fitting = [device for _, device in self.devices if str(device.device) == ordinal]
+        at = int(number or 1) - 1
+        return fitting[at] if at < len(fitting) else None
+
+    @cached_property
     def idle(self) -> tuple[tuple[str, DeviceIdle], ...]:
         """The idle time of each device, by how paths call it; none where the section was not made."""
         if self.digest.idle is None:
@@ -92,7 +108,7 @@ class View:
         """The start-up of each device on which it takes a great part of the span; none where a window was chosen."""
         if self.digest.capture.window is not None or self.digest.idle is None:
             return {}
-        found = (self._start_up(name, device) for name, device in self.devices if "#" not in name)
+        found = (self._start_up(name, one) for name, one in self.devices if one.device not in self._shared)
         return {started.device: started for started in found if started is not None}
 
     @property
@@ -118,7 +134,9 @@ class View:
         """Yield the listed gaps of a device that end with the start-up of all."""
         until_ns = max((one.until_ns for one in self.start_ups.values()), default=None)
         for gap in self.digest.idle.longest if self.digest.idle is not None else ():
-            if until_ns is not None and gap.device == device.device and gap.start_ns + gap.length_ns <= until_ns:
+            if until_ns is None or device.device in self._shared:
+                return
+            if gap.device == device.device and gap.start_ns + gap.length_ns <= until_ns:
                 yield gap
 
     def idle_by(self, *causes: str) -> IdleOf | None:
@@ -170,6 +188,11 @@ def _start(gap: Gap) -> int:
 
 def _cause_path(device: str, cause: str) -> str:
     return f"idle.devices.{device}.causes.{cause}.sum_s"
+
+
+def short(name: str) -> str:
+    """Return a name for a message, the beginning of a long one."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
 def path(*keys: str) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.digest import SECTIONS
 from nsys_digest.model.labels import check_label
-from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:

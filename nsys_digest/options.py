@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 
 from nsys_digest.errors import UsageInvalid
-from nsys_digest.model.digest import SECTIONS
+from nsys_digest.model.digest import ON_REQUEST, SECTIONS
 from nsys_digest.model.labels import check_label
+from nsys_digest.trace.collect.name_folds import NameFolds
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ class SummarizeKeywords(TypedDict, total=False):
     top: int
     dispatch_prefix: str
     raw_nvtx_names: bool
+    folds: Iterable[str]
     max_nvtx_names: int
     sections: Iterable[str] | None
+    by_device: bool
     gaps: int
     categories: str | os.PathLike[str] | None
     steps: str | None
@@ -50,8 +53,10 @@ class SummarizeOptions:
     top: int = 20
     dispatch_prefix: str = "CG_DISPATCH"
     raw_nvtx_names: bool = False
+    folds: tuple[str, ...] = ()
     max_nvtx_names: int = 100_000
     sections: tuple[str, ...] = SECTIONS
+    by_device: bool = False
     gaps: int = 10
     categories: Path | None = None
     steps: str | None = None
@@ -76,6 +81,13 @@ class SummarizeOptions:
             raise UsageInvalid(f"gaps is {self.gaps}; give 0 or more")
         for key, value in self.labels.items():
             check_label(key, value)
+        if self.folds:
+            NameFolds(self.folds)
+
+    @property
+    def made_sections(self) -> tuple[str, ...]:
+        """The sections to make."""
+        return (*self.sections, "by_device") if self.by_device and "by_device" not in self.sections else self.sections
 
 
 def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
@@ -94,11 +106,19 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
     given: dict[str, Any] = dict(keywords)
     if "sections" in given:
         given["sections"] = _chosen(given["sections"])
+    if "folds" in given:
+        given["folds"] = _rules(given["folds"])
     if given.get("categories") is not None:
         given["categories"] = Path(given["categories"])
     if given.get("labels") is None:
         given.pop("labels", None)
     return SummarizeOptions(**given)
+
+
+def _rules(folds: Iterable[str] | None) -> tuple[str, ...]:
+    if isinstance(folds, str):
+        raise UsageInvalid(f"folds is the text {folds!r}; give a list of rules")
+    return tuple(folds or ())
 
 
 def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
@@ -108,9 +128,10 @@ def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(sections, str):
         raise UsageInvalid(f"sections is the text {sections!r}; give a list of names")
     asked = set(sections)
-    unknown = sorted(asked - set(SECTIONS))
+    known = (*SECTIONS, *ON_REQUEST)
+    unknown = sorted(asked - set(known))
     if unknown:
-        near = list(dict.fromkeys(name for word in unknown for name in get_close_matches(word, SECTIONS, 1)))
+        near = list(dict.fromkeys(name for word in unknown for name in get_close_matches(word, known, 1)))
         hint = f"did you mean {', '.join(near)}? The sections are" if near else "choose from"
-        raise UsageInvalid(f"there is no section {', '.join(unknown)}; {hint} {', '.join(SECTIONS)}")
-    return tuple(name for name in SECTIONS if name in asked)
+        raise UsageInvalid(f"there is no section {', '.join(unknown)}; {hint} {', '.join(known)}")
+    return tuple(name for name in known if name in asked)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
+from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StoreFolder
 from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side, warn_of_damaged
 from nsys_digest.units import counted
@@ -41,6 +41,7 @@ def save(
     store: StoreFolder = None,
     steps: StepName = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
 ) -> None:
     """Keep the digest of each run under a name.
 
@@ -48,7 +49,8 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories).side, commit or _commit())
+    side = read_side(runs, steps=steps, categories=categories, folds=fold or ()).side
+    saved = Store(store).save(name, side, commit or _commit())
     write_paths(saved)
 
 
@@ -61,6 +63,7 @@ def update(
     store: StoreFolder = None,
     steps: StepName = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
 ) -> None:
     """Keep the digest of each run in place of earlier ones.
 
@@ -69,7 +72,7 @@ def update(
     from nsys_digest.gate.baselines import Store
 
     saved, dropped = Store(store).update(
-        name, read_side(runs, steps=steps, categories=categories).side, commit or _commit(), keep
+        name, read_side(runs, steps=steps, categories=categories, folds=fold or ()).side, commit or _commit(), keep
     )
     write_paths(saved)
     if dropped:

@@ -12,6 +12,7 @@ from nsys_digest.cli.options import (
     AllowUnlike,
     CategoriesFile,
     Compact,
+    Folds,
     FormatChoice,
     Output,
     StepName,
@@ -66,6 +67,7 @@ def command(
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[
@@ -90,7 +92,7 @@ def command(
         for source in sources:
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options: SummarizeKeywords = {"steps": steps, "categories": categories}
+    options: SummarizeKeywords = {"steps": steps, "categories": categories, "folds": fold or ()}
     limits = [
         (key, text)
         for key, texts in (("max", most), ("min", least), ("max_change", max_change))
@@ -134,6 +136,7 @@ def command(
         return
     kept = {"--store": store, "--steps": steps, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
+    again += [word for rule in fold or () for word in ("--fold", rule)]
     forms = forms_of_result(result, policy_file, top, again)
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))
 

@@ -10,6 +10,7 @@ from nsys_digest.cli.options import (
     AllowUnlike,
     CategoriesFile,
     Compact,
+    Folds,
     FormatChoice,
     Output,
     StepName,
@@ -73,6 +74,7 @@ def command(
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
     compact: Compact = False,
 ) -> None:
     """Say what moved from BASE to HEAD, and why.
@@ -90,8 +92,8 @@ def command(
     threshold = read_threshold(min_change)
     reasons = words_of(allow_mismatch)
     check_reasons(reasons)
-    head_side = read_side(of_head, store, categories=categories, steps=steps)
-    base_side = read_side(of_base, store, head_side.side, categories=categories, steps=steps)
+    head_side = read_side(of_head, store, categories=categories, steps=steps, folds=fold or ())
+    base_side = read_side(of_base, store, head_side.side, categories=categories, steps=steps, folds=fold or ())
     for text in (*head_side.notes, *base_side.notes):
         note(f"note: {text}", "baseline-short")
     found = diff(base_side.side, head_side.side, allow_mismatch=reasons, categories=categories)

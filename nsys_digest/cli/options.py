@@ -46,6 +46,14 @@ CategoriesFile: TypeAlias = Annotated[
     Path | None,
     typer.Option("--categories", metavar="FILE", readable=False, help="Kernel categories: a TOML file of your own."),
 ]
+Folds: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fold",
+        metavar="RULE",
+        help="Make NVTX names one: numbers (each becomes #), or 'REGEX=>TEXT'. May be repeated; in order.",
+    ),
+]
 StoreFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--store", metavar="DIR", help="Folder of baselines. Default: .nsys-digest/baselines.")
 ]

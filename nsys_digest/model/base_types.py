@@ -180,6 +180,7 @@ class Capture:
         "the file of kernel categories, as `--categories` says; null: those shipped", within="filters", default=None
     )
     steps: str | None = label("as `--steps` says; null: none", within="filters", default=None)
+    folds: tuple[str, ...] = label("as `--fold` says, in order", within="filters", default=())
     traced: Traced = part("what was traced, with or without events", default=Traced())
 
     @property

@@ -58,6 +58,8 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
         yield "recorded", digest.run.recorded_at
     if digest.run.labels:
         yield "labels", ", ".join(f"{key}={named(value)}" for key, value in digest.run.labels.items())
+    if capture.folds:
+        yield "range names folded by", ", ".join(map(named, capture.folds))
     if digest.gpu_activity_span_ns is None:
         yield "GPU", "no GPU activity: busy and idle are unknown"
     elif sum(sum(device.count.values()) for device in digest.devices) == 1:

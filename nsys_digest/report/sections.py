@@ -24,6 +24,7 @@ from nsys_digest.model.section_types import (
 from nsys_digest.model.step_types import DispatchStep, ProcessSteps, Step, Steps
 from nsys_digest.report.blocks import ARROW, SLASH, Block, Column, more, named
 from nsys_digest.report.figure_columns import NAME_OF_ROW, Row, TableColumn, cells, line, of, share, table, told
+from nsys_digest.report.splits import split_blocks
 from nsys_digest.units import MISSING, counted
 
 _MOST_PROCESSES: Final = 64
@@ -39,6 +40,7 @@ def section_blocks(digest: Digest, top: int) -> Iterator[Block]:
         yield _launch(digest, top)
     if digest.categories is not None:
         yield _categories(digest.categories)
+    yield from split_blocks(digest, top)
     if digest.communication is not None:
         yield _communication(digest.communication)
     if digest.memory is not None:
@@ -114,7 +116,14 @@ def _launch(digest: Digest, top: int) -> Block:
 def _categories(categories: Mapping[str, Category]) -> Block:
     time = of(Category, "sum_ns")
     whole = sum(category.sum_ns for category in categories.values())
-    columns = (time, share(time, whole), of(Category, "union_ns"), of(Category, "count"), NAME_OF_ROW)
+    columns = (
+        time,
+        share(time, whole),
+        of(Category, "union_ns"),
+        of(Category, "share_ns"),
+        of(Category, "count"),
+        NAME_OF_ROW,
+    )
     return table("Kernel time by category", columns, ((category, name) for name, category in categories.items()))
 
 

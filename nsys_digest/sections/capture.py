@@ -52,6 +52,7 @@ def capture(
         processes=tuple(processes),
         dispatch_prefix=options.dispatch_prefix,
         raw_nvtx_names=options.raw_names,
+        folds=options.folds,
         sections=sections,
         traced=Traced(facts.traced.cuda, facts.traced.nvtx),
         max_nvtx_names=options.max_names,

@@ -177,7 +177,7 @@ def test_fixtures(trace: Path) -> None:
 def test_random_traces(version: str, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if reader == "stdlib":  # and however few gaps, calls and operations are looked at together
         for name, size in {
-            "idle._SLICE": 3,
+            "device_gaps._SLICE": 3,
             "launched._SLICE": 4,
             "launched._LONG": 1,
             "launched._TOGETHER": 1,

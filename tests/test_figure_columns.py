@@ -14,7 +14,8 @@ from nsys_digest.compare.tables import Split
 from nsys_digest.model.base_types import CountTotal, NvtxRange
 from nsys_digest.model.catalogue import figure, keys_of, label, result
 from nsys_digest.model.figures import known_figures
-from nsys_digest.model.section_types import Bandwidth, Cause, Copies, DeviceIdle, LaunchCost
+from nsys_digest.model.memory_types import Bandwidth, Copies
+from nsys_digest.model.section_types import Cause, DeviceIdle, LaunchCost
 from nsys_digest.report.figure_columns import NAME_OF_ROW, line, mean, of, ratio, share, table
 from nsys_digest.workloads.phases.comparison import PhaseTimes
 from support import ROOT

@@ -56,7 +56,7 @@ def test_random_traces_by_single_nanoseconds(
     version: str, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if reader == "stdlib":  # and however few gaps and threads are looked at together
-        monkeypatch.setattr("nsys_digest.sections.idle._SLICE", 3)
+        monkeypatch.setattr("nsys_digest.sections.device_gaps._SLICE", 3)
         monkeypatch.setattr("nsys_digest.algorithms.lines._ROWS", 2)
     seen: set[str] = set()
     sampled = 0

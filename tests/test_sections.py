@@ -14,19 +14,8 @@ from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
 from nsys_digest import Digest, UsageInvalid, ValueUnreadable, classify, summarize
 from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.digest import ADDED, ON_REQUEST, SECTIONS
-from nsys_digest.model.section_types import (
-    Bandwidth,
-    Bin,
-    Category,
-    Cause,
-    Communication,
-    Copies,
-    Durations,
-    Gap,
-    KindTotal,
-    LaunchCost,
-    Sets,
-)
+from nsys_digest.model.memory_types import Bandwidth, Copies, Sets
+from nsys_digest.model.section_types import Bin, Category, Cause, Communication, Durations, Gap, KindTotal, LaunchCost
 from nsys_digest.model.step_types import DispatchStep
 from nsys_digest.sections import registry
 from nsys_digest.sections.durations import durations
@@ -102,8 +91,8 @@ def test_every_cause_of_idle_time(tmp_path: Path) -> None:
     assert device.host_by_nvtx_ns == {"outer": 25, "inner": 20}
     assert device.histogram == (Bin(0, 1000, 2, 200),)
     assert idle.longest == (
-        Gap(0, 20, 180, "first", "second", first, ("outer",)),
-        Gap(0, 210, 20, "second", "third", {"unattributed": 20}, ()),
+        Gap(0, 20, 180, "first", "second", first, ("outer",), 10),
+        Gap(0, 210, 20, "second", "third", {"unattributed": 20}, (), 20),
     )
 
 
@@ -229,15 +218,20 @@ IMAGE_RULE = "[[category]]\nname = 'image'\npattern = 'Grayscale'\n"
 
 def test_categories_of_ones_own(tmp_path: Path) -> None:
     shipped = digest_of(imaging(), tmp_path).categories
-    assert shipped == {"other": Category(3, 35, 30), "gemm": Category(1, 30, 30)}
+    # on device 0 image and gemm are at once for 10, so that each has 5 of that
+    assert shipped == {"other": Category(3, 35, 30, 5 + 10 + 15), "gemm": Category(1, 30, 30, 5 + 20)}
     mine = digest_of(imaging(), tmp_path, categories=categories_file(tmp_path, IMAGE_RULE)).categories
     # the union is over both devices
-    assert mine == {"gemm": Category(1, 30, 30), "image": Category(2, 25, 20), "other": Category(1, 10, 10)}
+    assert mine == {
+        "gemm": Category(1, 30, 30, 5 + 20),
+        "image": Category(2, 25, 20, 5 + 15),
+        "other": Category(1, 10, 10, 10),
+    }
     assert list(mine) == ["gemm", "image", "other"]
     alone = digest_of(
         imaging(), tmp_path, categories=categories_file(tmp_path, f"extends = false\n{IMAGE_RULE}")
     ).categories
-    assert alone == {"other": Category(2, 40, 40), "image": Category(2, 25, 20)}
+    assert alone == {"other": Category(2, 40, 40, 5 + 20 + 10), "image": Category(2, 25, 20, 5 + 15)}
 
 
 def test_categories_decide_what_is_communication(tmp_path: Path) -> None:
@@ -444,11 +438,13 @@ def test_sections_on_the_command_line() -> None:
         ran = call("summarize", "-q", "--sections", names, trace)
         assert ran.status == 0, ran
         document = json.loads(ran.out)
-        return [key for key in document if key in SECTIONS and key != "nvtx"], document["capture"]["filters"][
-            "sections"
-        ]
+        return [key for key in document if key in (*SECTIONS, *ON_REQUEST) and key != "nvtx"], document["capture"][
+            "filters"
+        ]["sections"]
 
-    assert keys("all") == ([name for name in ADDED if name != "steps"], list(SECTIONS))
+    made = [name for name in ADDED if name in SECTIONS]
+    assert keys("all") == (made, list(SECTIONS))
+    assert keys("nvtx_payload,all") == ([*made, "nvtx_payload"], [*SECTIONS, "nvtx_payload"])
     assert keys("base") == ([], [])
     assert keys("api_durations, idle,") == (["idle", "api_durations"], ["idle", "api_durations"])
     assert keys("nvtx") == ([], ["nvtx"])
@@ -693,6 +689,7 @@ def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
 
 def test_every_section_comes_back(tmp_path: Path, whole: dict[Path, Digest]) -> None:
     digests = [*whole.values(), digest_of(three_steps(), tmp_path, steps="step"), digest_of(dispatching(), tmp_path)]
+    digests.append(digest_of(three_steps(), tmp_path, sections=ON_REQUEST))
     seen = set()
     for digest in digests:
         for name in ADDED:

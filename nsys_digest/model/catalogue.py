@@ -56,7 +56,7 @@ class Declared:
     figure gets worse, None where neither is. ``counts`` says what a count counts. ``key`` is its key in JSON where the
     name of the field does not give it, ``former`` are keys that it had before, ``within`` is the object that it is
     written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have; to
-    one that ``grows`` names may be added, and documents of before lack the ``newer`` ones of its names.
+    one that ``grows`` names may be added. ``later`` are those of ``names`` that older documents lack.
     A ``section`` is asked for by the name of the field: then it is made, or has more in it.
     ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
     A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
@@ -74,13 +74,13 @@ class Declared:
     former: tuple[str, ...] = ()
     within: str | None = None
     names: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
     may_have: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     section: bool = False
     left_out: bool = False
     inline: bool = False
     grows: bool = False
-    newer: tuple[str, ...] = ()
     after: str = ""
     always: bool = False
     former_values: tuple[tuple[str, str], ...] = ()
@@ -163,11 +163,11 @@ def part(
     within: str | None = None,
     by: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
+    later: tuple[str, ...] = (),
     section: bool = False,
     left_out: bool = False,
     inline: bool = False,
     grows: bool = False,
-    newer: tuple[str, ...] = (),
     always: bool = False,
     read: Callable[[Any], Any] | None = None,
     default: Any = MISSING,
@@ -181,11 +181,11 @@ def part(
         within=within,
         by=by,
         names=names,
+        later=later,
         section=section,
         left_out=left_out,
         inline=inline,
         grows=grows,
-        newer=newer,
         always=always,
         read=read,
     )

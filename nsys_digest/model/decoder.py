@@ -141,7 +141,7 @@ def _value_reader(key: Key) -> Decoder:
     declared = key.declared
     if declared.read is not None:
         return declared.read
-    required = tuple(name for name in declared.names if name not in declared.newer)
+    required = tuple(name for name in declared.names if name not in declared.later)
     read = _decoder_of(key.hint, time=key.is_time, names=required, grows=declared.grows)
     return _with_present_values(read, dict(key.declared.former_values)) if key.declared.former_values else read
 

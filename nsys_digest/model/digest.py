@@ -16,15 +16,11 @@ from nsys_digest.model.base_types import (
     Warn,
 )
 from nsys_digest.model.catalogue import computed, document, figure, keys_of, label, part
-from nsys_digest.model.section_types import (
-    Category,
-    Communication,
-    Durations,
-    Idle,
-    Launch,
-    Memory,
-)
-from nsys_digest.model.step_types import DispatchStep, Steps
+from nsys_digest.model.finding_types import Finding
+from nsys_digest.model.memory_types import Memory
+from nsys_digest.model.section_types import Category, Communication, Durations, Idle, Launch
+from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
+from nsys_digest.model.step_types import DispatchStep, StepCandidate, Steps
 from nsys_digest.model.stored_document import StoredDocument
 from nsys_digest.units import counted, duration
 
@@ -107,6 +103,12 @@ class Digest(StoredDocument):
     warnings: tuple[Warn, ...] = part(
         "what limits the numbers, by code in the order of docs/messages.md, then as found"
     )
+    findings: tuple[Finding, ...] | None = part(
+        "what would gain most, most at stake first, those without an amount last; null in a document of before there "
+        "were findings",
+        by=("code",),
+        default=None,
+    )
     devices: tuple[Device, ...] = part("GPUs, in order of the CUDA ordinal", by=("device",))
     api_backtrace_rows: int = figure(
         "count", "API rows of other event classes, left out of `api`", label="backtrace rows", counts="rows"
@@ -114,6 +116,7 @@ class Digest(StoredDocument):
     failed_calls: tuple[FailedCalls, ...] | None = part(
         "calls that returned an error, by name and error, most first, then by name; null where the export does not "
         "say what calls returned",
+        by=("name", "error", "value"),
         default=None,
     )
     idle: Idle | None = part("why each device was idle within its span", section=True, left_out=True, default=None)
@@ -151,8 +154,46 @@ class Digest(StoredDocument):
         left_out=True,
         default=None,
     )
+    busy_shares: tuple[BusyShares, ...] | None = part(
+        "busy time shared out among kinds of work so that it adds up: devices with GPU activity that has a length, in "
+        "the order of `devices`",
+        by=("device",),
+        section=True,
+        left_out=True,
+        default=None,
+    )
+    graphs: tuple[GraphUse, ...] | None = part(
+        "CUDA graphs, by process id, then by graph id", by=("graph",), section=True, left_out=True, default=None
+    )
+    communication_by_range: Mapping[str, RangeCommunication] | None = part(
+        "collectives by the ranges that launched them, each in every range around its launch; most time first, then by "
+        "name",
+        section=True,
+        left_out=True,
+        default=None,
+    )
+    by_device: tuple[DeviceUse, ...] | None = part(
+        "kernels, API calls and categories of each device, in the order of `devices`; only as `--by-device` asks",
+        by=("device",),
+        section=True,
+        left_out=True,
+        default=None,
+    )
+    nvtx_payload: Mapping[str, PayloadNumbers] | None = part(
+        "numbers that ranges carry as payload, by name; most ranges first, then by name; only where it is asked for",
+        section=True,
+        left_out=True,
+        default=None,
+    )
+    step_candidates: tuple[StepCandidate, ...] | None = part(
+        "ranges and marks that look like steps, five at most, most work covered first; where sections are made and "
+        "no step is named",
+        by=("name",),
+        left_out=True,
+        default=None,
+    )
     steps: Steps | None = part(
-        "instances of the range that `--steps` names, each one step", left_out=True, default=None
+        "the steps that `--steps` names: instances of a range, or from mark to mark", left_out=True, default=None
     )
 
     def __repr__(self) -> str:
@@ -186,7 +227,9 @@ class Digest(StoredDocument):
 
 ADDED: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.left_out)
 """The sections with a key of their own, in the order of the document."""
-ON_REQUEST: Final = ("host",)
-"""The sections that are made only where they are asked for by name; they add to what another has."""
-SECTIONS: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.section)
+ON_REQUEST: Final = ("by_device", "nvtx_payload", "host")
+"""The sections that are made where they are named; ``host`` adds to ``idle``, which is made with it."""
+SECTIONS: Final = tuple(
+    key.attribute for key in keys_of(Digest) if key.declared.section and key.attribute not in ON_REQUEST
+)
 """The sections that can be chosen: ``nvtx`` adds to a field of the base; ``steps`` is there when a step is named."""

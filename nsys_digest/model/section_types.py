@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from nsys_digest.model.catalogue import computed, figure, label, part, result
 from nsys_digest.model.host_types import HostSplit
 from nsys_digest.model.idle_causes import CAUSES, NEWER_CAUSES
 from nsys_digest.units import to_seconds
+
+NEED_CATEGORIES: Final = frozenset(
+    {"communication", "categories", "busy_shares", "communication_by_range", "by_device"}
+)
+"""The sections that sort kernels."""
+NEEDED_ALIKE: Final = frozenset(
+    {
+        *("idle", "launch", "memory", "communication", "categories", "nvtx", "dispatch_steps"),
+        *("api_durations", "kernel_durations"),
+    }
+)
+"""The sections that two sides of a comparison both have or both lack; one may lack others, as older documents do."""
 
 
 @result
@@ -63,7 +76,7 @@ class DeviceIdle:
         "`migration` in documents that were written before there were these",
         names=CAUSES,
         grows=True,
-        newer=NEWER_CAUSES,
+        later=NEWER_CAUSES,
     )
     host_by_nvtx_ns: Mapping[str, int] = figure(
         "s",
@@ -97,6 +110,24 @@ class DeviceIdle:
         default=None,
     )
     host: HostSplit | None = part("what section host adds", inline=True, default=None)
+    gaps_with_ns: Mapping[str, int] | None = figure(
+        "s",
+        "sum of the whole lengths of the gaps of which a cause is a fifth or more: what would be gained at most if it "
+        "and what follows from it were gone; causes without such a gap are left out; null in older documents",
+        bad="up",
+        label="gaps with it",
+        key="gaps_with",
+        may_have=CAUSES,
+        default=None,
+    )
+    sync_by_nvtx_ns: Mapping[str, int] | None = figure(
+        "s",
+        "the time of `sync` by innermost range of the thread, as `host_by_nvtx`; null in older documents",
+        bad="up",
+        label="idle",
+        key="sync_by_nvtx",
+        default=None,
+    )
 
 
 @result
@@ -119,6 +150,9 @@ class Gap:
     nvtx: tuple[str, ...] = label(
         "names of the push/pop ranges on the thread of the launch call that cover most of the gap, outermost first; at "
         "most 32"
+    )
+    busy_before_ns: int | None = figure(
+        "s", "busy time of the device before it; null in older documents", label="busy before", default=None
     )
 
 
@@ -195,91 +229,6 @@ class Launch:
 
 
 @result
-class Bandwidth:
-    """Percentiles (nearest rank) of bytes over time, in 1e9 bytes a second, over copies that took time."""
-
-    p50: float | None = figure("gbps", "percentile 50, nearest rank", bad="down", label="p50")
-    p95: float | None = figure("gbps", "percentile 95, nearest rank", label="p95")
-    max: float | None = figure("gbps", "the fastest", label="max")
-    p5: float | None = figure("gbps", "percentile 5, nearest rank: the slow end", bad="down", label="p5", default=None)
-
-
-@result
-class Copies:
-    """Copies of one direction between two kinds of memory."""
-
-    direction: str = label("`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH`, `UVM HtoD` and so on, or `unknown`")
-    source_kind: str | None = label(
-        "`pageable`, `pinned`, `device`, `array`, `managed`, `device static`, `managed static`; null where the "
-        "export does not say"
-    )
-    destination_kind: str | None = label("the same of where they go")
-    count: int = figure("count", "copies", label="count", counts="rows")
-    bytes: int = figure("bytes", "sum of their sizes", label="bytes")
-    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time", former=("s",))
-    gbps: Bandwidth = part("bytes over time of single copies, nearest rank; null where none has a length")
-
-
-@result
-class Sets:
-    """All memory sets."""
-
-    count: int = figure("count", "sets", label="count", counts="rows")
-    bytes: int = figure("bytes", "sum of their sizes", label="bytes")
-    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time", former=("s",))
-
-
-@result
-class Migration:
-    """Moves of unified memory in one direction for one reason; they are among the copies too."""
-
-    direction: str = label("`to device`, `to host`, `between devices`")
-    cause: str | None = label(
-        "`page fault`, `prefetch` (the program asked for it), `speculative prefetch`, `eviction`, `access counters`; "
-        "null where the trace does not say"
-    )
-    count: int = figure("count", "moves", label="count", counts="rows")
-    bytes: int = figure("bytes", "sum of their sizes", label="bytes")
-    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time")
-
-
-@result
-class Memory:
-    """Copies and sets, and how much of the copies' time kernels ran on the same device."""
-
-    copies: tuple[Copies, ...] = part(
-        "by direction and kinds of memory; most time first, then by direction and kinds",
-        by=("direction", "source_kind", "destination_kind"),
-    )
-    sets: Sets = part("memory sets")
-    overlapped_with_kernels_ns: int = figure(
-        "s", "the part of the union of the copies in which a kernel ran on the same device", label="beside kernels"
-    )
-    migrations: tuple[Migration, ...] = part(
-        "moves of unified memory, which no call launches, by direction and cause; most time first, then by both; empty "
-        "in older documents",
-        by=("direction", "?cause"),
-        default=(),
-    )
-    cpu_page_fault_count: int | None = figure(
-        "count",
-        "page faults of the CPU on unified memory; null where the trace has no table of them, and in older documents",
-        bad="up",
-        label="CPU page faults",
-        counts="faults",
-        default=None,
-    )
-    gpu_page_fault_count: int | None = figure(
-        "count",
-        "page faults of GPUs on unified memory; null where the trace has no table of them, and in older documents",
-        bad="up",
-        label="GPU page faults",
-        counts="faults",
-        default=None,
-    )
-
-
-@result
 class KindTotal:
     """Kernels of one kind: how many, and the sum of their lengths."""
 
@@ -309,6 +258,14 @@ class Category:
     count: int = figure("count", "kernels", label="count", counts="kernels")
     sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="sum")
     union_ns: int = figure("s", "length of their union over all devices", bad="up", label="union")
+    share_ns: int | None = figure(
+        "s",
+        "part of the busy time, where k operations at once have 1/k each, see `busy_shares`; of all devices, added up; "
+        "null in documents of before it was there",
+        bad="up",
+        label="busy share",
+        default=None,
+    )
 
 
 @result

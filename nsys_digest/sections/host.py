@@ -13,8 +13,9 @@ from nsys_digest.algorithms.lines import Lines, lines_of
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.host_types import HostCall, HostFunction, HostSplit
 from nsys_digest.model.os_calls import state_in
+from nsys_digest.sections.device_gaps import ThreadGaps, device_gaps
 from nsys_digest.sections.host_functions import by_function, stacks
-from nsys_digest.sections.idle import NO_RANGE, ThreadGaps, device_gaps, devices_at_work, host_of
+from nsys_digest.sections.idle import NO_RANGE, devices_at_work, host_of
 from nsys_digest.sections.os_timeline import STATES, OsTimeline, shown_states
 from nsys_digest.sections.section import Context, Lane, Made, Section
 from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches

@@ -15,17 +15,18 @@ from typing import Final
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, joined, subtract, union
+from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, intersect, joined, subtract
 from nsys_digest.algorithms.lines import Lines
 from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
+from nsys_digest.sections.device_gaps import DeviceGaps, ThreadGaps, device_gaps
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.sync_targets import by_target
 from nsys_digest.sections.thread_timeline import PROFILER, QUEUE_FULL, ThreadTimeline, thread_batches
-from nsys_digest.trace.columns import Ints, small_ids
-from nsys_digest.trace.events import CLASSES, NONE, Events, Operations
+from nsys_digest.trace.columns import Ints
+from nsys_digest.trace.events import CLASSES, Events, Operations
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MIGRATION_KINDS, name_of
 
 _QUEUED, _LAUNCH, _HOST, _PROFILER, _MIGRATION, _UNATTRIBUTED = map(
@@ -38,74 +39,8 @@ _LONG_QUEUED_NS = 1_000_000
 """Work starts within some microseconds of its call, in batches (WDDM) within some hundred."""
 _SYNC_CLASS = CLASSES.index(CallClass.sync)
 _NO_CALLS = np.zeros(0, np.int64)
-_SLICE = 1 << 17
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceGaps:
-    """The gaps of one device; arrays of shape (n,)."""
-
-    start_ns: Int64s
-    end_ns: Int64s
-    ended_by: Ints
-    """Index of the operation that ends each gap: of those that start with its end, the one that ends first."""
-
-    def some(self, chosen: Int64s | slice) -> DeviceGaps:
-        """Return the gaps at those positions."""
-        return DeviceGaps(self.start_ns[chosen], self.end_ns[chosen], self.ended_by[chosen])
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadGaps:
-    """Gaps by the thread whose call ended each, and on each thread in order of start; ``NONE`` comes first."""
-
-    gaps: DeviceGaps
-    thread: Ints
-    place: Int64s
-    """Where the i-th gap of the device is among them."""
-
-    @classmethod
-    def of(cls, events: Events, found: DeviceGaps) -> ThreadGaps:
-        """Put gaps that are in order of start by thread."""
-        thread = small_ids(thread_of_gaps(events, found), len(events.calls.threads))
-        order = np.argsort(thread, kind="stable")
-        place = np.empty(order.size, np.int64)
-        place[order] = np.arange(order.size)
-        return cls(found.some(order), thread[order], place)
-
-    def unattributed(self) -> slice:
-        """Return where the gaps without a thread are."""
-        return slice(0, int(np.searchsorted(self.thread, NONE, side="right")))
-
-    def of_threads(self, lines: Lines) -> Iterator[slice]:
-        """Yield where the gaps of some threads are, a slice of them at a time."""
-        low, high = np.searchsorted(self.thread, (lines.low, lines.high)).tolist()
-        for at in range(low, high, _SLICE):
-            yield slice(at, min(at + _SLICE, high))
-
-
-def device_gaps(events: Events, device: int) -> DeviceGaps:
-    """Return the gaps between the busy stretches of a device."""
-    operations = events.operations
-    own = np.flatnonzero((operations.device == device) & (operations.end_ns > operations.start_ns))
-    start_ns, end_ns = operations.start_ns[own], operations.end_ns[own]
-    between = gaps(union(start_ns, end_ns))
-    first = np.searchsorted(start_ns, between.end_ns, side="left")
-    behind = np.searchsorted(start_ns, between.end_ns, side="right")
-    for several in np.flatnonzero(behind - first > 1).tolist():
-        tied = np.arange(first[several], behind[several])
-        ops = own[tied]
-        call = operations.call[ops]
-        # of those that end first one that the trace can explain
-        keys = (call, operations.correlation[ops], operations.kind[ops], call == NONE, end_ns[tied])
-        first[several] = tied[np.lexsort(keys)[0]]
-    return DeviceGaps(between.start_ns, between.end_ns, small_ids(own[first], operations.start_ns.size))
-
-
-def thread_of_gaps(events: Events, found: DeviceGaps) -> Int64s:
-    """Return the thread of the call that launched the end of each gap, ``NONE`` where the trace does not say."""
-    call = events.operations.call[found.ended_by]
-    return np.where(call == NONE, NONE, events.calls.thread_of(call))
+_FIFTH: Final = 5
+"""A gap counts for each cause of which it has its length over this, or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +67,14 @@ class PlacedGaps:
         amounts[_HOST] = self.until - self.start - doing.sum(axis=0)
         return amounts
 
+    def before_return(self) -> Intervals:
+        """Return the parts of the gaps before the calls had returned, as places."""
+        open_ = np.flatnonzero(self.until > self.start)
+        return Intervals(self.start[open_], self.until[open_])
+
     def host(self, timeline: ThreadTimeline) -> Intervals:
         """Return where the threads were in no call, as places."""
-        open_ = np.flatnonzero(self.until > self.start)
-        return subtract(Intervals(self.start[open_], self.until[open_]), timeline.any_call())
+        return subtract(self.before_return(), timeline.any_call())
 
 
 def host_of(events: Events, by_thread: ThreadGaps, lines: Lines, timeline: ThreadTimeline) -> Intervals:
@@ -175,10 +114,32 @@ def _without_call(events: Events, found: DeviceGaps) -> Int64s:
     return amounts
 
 
+class _ByRange:
+    """Time by innermost range of its thread, and outside of all."""
+
+    def __init__(self, groups: int) -> None:
+        self._by_group = np.zeros(groups, np.int64)
+        self._outside = 0
+
+    def add(self, time: Intervals, timeline: ThreadTimeline, group: Ints) -> None:
+        """Share out some time of the threads; ``group`` is that of each segment of ranges."""
+        inside = Coverage(time).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
+        np.add.at(self._by_group, group, inside)
+        self._outside += time.total_ns - int(inside.sum())
+
+    def result(self, range_names: Sequence[str]) -> dict[str, int]:
+        """Return the time by name, most first, then by name; the names are by group."""
+        by_name: defaultdict[str, int] = defaultdict(int)
+        for group in np.flatnonzero(self._by_group).tolist():
+            by_name[range_names[group]] += int(self._by_group[group])
+        by_name[NO_RANGE] += self._outside
+        return dict(sorted(((name, ns) for name, ns in by_name.items() if ns), key=lambda row: (-row[1], row[0])))
+
+
 class _DeviceCauses:
     """The idle time of one device by cause, added up batch of threads by batch of threads."""
 
-    def __init__(self, events: Events, device: int, ordinal: int, top: int, busy: Coverage) -> None:
+    def __init__(self, events: Events, device: int, ordinal: int, top: int, *, first_ns: int, busy: Coverage) -> None:
         self._events, self._busy = events, busy
         self._syncs: list[tuple[Int64s, Int64s]] = []
         """Calls that waited, and how long each kept the device idle."""
@@ -188,11 +149,16 @@ class _DeviceCauses:
         length_ns = found.end_ns - found.start_ns
         self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
         self._by_thread = ThreadGaps.of(events, found)
-        self._total, self._gaps, self._longest = (np.zeros(len(CAUSES), np.int64) for _ in range(3))
-        self._host_by_group = np.zeros(int(events.ranges.group.max(initial=-1)) + 1, np.int64)
-        self._host_outside = self._queue_full = 0
-        self._listed = np.sort(self._by_thread.place[_longest(length_ns, top)])
+        self._total, self._gaps, self._longest, self._gaps_with = (np.zeros(len(CAUSES), np.int64) for _ in range(4))
+        groups = int(events.ranges.group.max(initial=-1)) + 1
+        self._queue_full = 0
+        self._host, self._sync = _ByRange(groups), _ByRange(groups)
+        longest = _longest(length_ns, top)
+        place = self._by_thread.place[longest]
+        by_place = np.argsort(place)
+        self._listed = place[by_place]
         """The longest gaps."""
+        self._listed_busy_ns = _busy_before(found, longest[by_place], first_ns)
         self._listed_causes = np.zeros((len(CAUSES), self._listed.size), np.int64)
         alone = self._by_thread.unattributed()
         self._add(alone, _without_call(events, self._by_thread.gaps.some(alone)))
@@ -208,20 +174,18 @@ class _DeviceCauses:
         doing = timeline.in_calls(placed.start, placed.until)
         self._add(part, placed.causes(doing))
         self._queue_full += int(doing[QUEUE_FULL].sum())
-        self._note_syncs(placed, timeline)
+        before_return = placed.before_return()
+        self._note_syncs(before_return, timeline)
         self._note_outside(part, placed)
-        host = placed.host(timeline)
-        inside = Coverage(host).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
-        np.add.at(self._host_by_group, self._events.ranges.group[timeline.ranges.owner], inside)
-        self._host_outside += host.total_ns - int(inside.sum())
+        group = self._events.ranges.group[timeline.ranges.owner]
+        self._host.add(placed.host(timeline), timeline, group)
+        self._sync.add(intersect(before_return, timeline.in_class(CallClass.sync)), timeline, group)
 
-    def _note_syncs(self, placed: PlacedGaps, timeline: ThreadTimeline) -> None:
+    def _note_syncs(self, before_return: Intervals, timeline: ThreadTimeline) -> None:
         """Keep how long each call that waits kept the device idle."""
         syncs = np.flatnonzero(timeline.class_of_call == _SYNC_CLASS)
         if syncs.size:
-            open_ = np.flatnonzero(placed.until > placed.start)
-            gaps_ = Coverage(Intervals(placed.start[open_], placed.until[open_]))
-            idle_ns = gaps_.within(timeline.calls.start_ns[syncs], timeline.calls.end_ns[syncs])
+            idle_ns = Coverage(before_return).within(timeline.calls.start_ns[syncs], timeline.calls.end_ns[syncs])
             some = np.flatnonzero(idle_ns)
             self._syncs.append((timeline.calls.owner[syncs[some]], idle_ns[some]))
 
@@ -238,28 +202,27 @@ class _DeviceCauses:
     def _add(self, part: slice, amounts: Int64s) -> None:
         self._total += amounts.sum(axis=1)
         self._gaps += np.count_nonzero(amounts, axis=1)
+        length_ns = amounts.sum(axis=0)
+        self._gaps_with += ((amounts > 0) & (amounts >= length_ns // _FIFTH)) @ length_ns
         self._longest = np.maximum(self._longest, amounts.max(axis=1, initial=0))
         listed = slice(*np.searchsorted(self._listed, (part.start, part.stop)).tolist())
         self._listed_causes[:, listed] = amounts[:, self._listed[listed] - part.start]
 
     def result(self, range_names: Sequence[str]) -> DeviceIdle:
         """Return what was added up; the names are by group."""
-        by_name: defaultdict[str, int] = defaultdict(int)
-        for group in np.flatnonzero(self._host_by_group).tolist():
-            by_name[range_names[group]] += int(self._host_by_group[group])
-        by_name[NO_RANGE] += self._host_outside
-        host = sorted(((name, ns) for name, ns in by_name.items() if ns), key=lambda row: (-row[1], row[0]))
         columns = zip(CAUSES, self._total.tolist(), self._gaps.tolist(), self._longest.tolist(), strict=True)
         return DeviceIdle(
             device=self.ordinal,
             idle_ns=self.idle_ns,
             gap_count=self.gap_count,
             causes={name: Cause(ns, gaps, longest) for name, ns, gaps, longest in columns},
-            host_by_nvtx_ns=dict(host),
+            host_by_nvtx_ns=self._host.result(range_names),
             histogram=self.histogram,
             queue_full_ns=self._queue_full if self._events.overheads.of_driver else None,
             sync_by_target_ns=self._sync_by_target(),
             queued_outside=_cause(self._outside),
+            gaps_with_ns={name: ns for name, ns in zip(CAUSES, self._gaps_with.tolist(), strict=True) if ns},
+            sync_by_nvtx_ns=self._sync.result(range_names),
         )
 
     def _sync_by_target(self) -> dict[str, int]:
@@ -280,6 +243,7 @@ class _DeviceCauses:
             found.ended_by.tolist(),
             self._listed_causes.T.tolist(),
             chains,
+            self._listed_busy_ns.tolist(),
             strict=True,
         )
         return [
@@ -291,8 +255,9 @@ class _DeviceCauses:
                 after=operation_name(after),
                 causes_ns={name: ns for name, ns in zip(CAUSES, causes, strict=True) if ns},
                 nvtx=tuple(names[name] for name in chain),
+                busy_before_ns=busy_ns,
             )
-            for start_ns, length_ns, first, after, causes, chain in rows
+            for start_ns, length_ns, first, after, causes, chain, busy_ns in rows
         ]
 
 
@@ -310,6 +275,14 @@ def _longest(length_ns: Int64s, top: int) -> Int64s:
     else:
         candidates = np.arange(length_ns.size)
     return candidates[np.argsort(-length_ns[candidates], kind="stable")][:top]
+
+
+def _busy_before(found: DeviceGaps, chosen: Int64s, first_ns: int) -> Int64s:
+    """Return the busy time of the device before some of its gaps, since its first start; gaps are in order of start."""
+    length_ns = found.end_ns - found.start_ns
+    idle_before_ns = np.cumsum(length_ns) - length_ns
+    busy_ns: Int64s = found.start_ns[chosen] - first_ns - idle_before_ns[chosen]
+    return busy_ns
 
 
 def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
@@ -353,7 +326,9 @@ def idle(
     all_lines = list(thread_batches(events))
     explained, longest = [], []
     for index in at_work:
-        causes = _DeviceCauses(events, index, devices[index], top, everywhere)
+        own = (operations.end_ns > operations.start_ns) & (operations.device == index)
+        first_ns = int(operations.start_ns[np.argmax(own)])
+        causes = _DeviceCauses(events, index, devices[index], top, first_ns=first_ns, busy=everywhere)
         for lines in all_lines:
             causes.add_threads(lines, timeline_of)
         explained.append(causes.result(range_names))

@@ -134,6 +134,11 @@ class ThreadTimeline:
         """Return the places in which a thread was in any call, or a row of overhead says what it did."""
         return joined([Intervals(self.calls.start_ns, self.calls.end_ns)])
 
+    def in_class(self, kind: CallClass) -> Intervals:
+        """Return the places in which the innermost call of a thread was of a class."""
+        chosen = self.class_of_call == CLASSES.index(kind)
+        return joined([Intervals(self.calls.start_ns[chosen], self.calls.end_ns[chosen])])
+
 
 def _overheads(events: Events, lines: Lines) -> tuple[Owners, Ints]:
     """Return the rows of overhead of some threads that say what the thread did, as places, and the class of each."""

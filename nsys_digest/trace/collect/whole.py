@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import GroupedIntervals
@@ -54,6 +54,18 @@ class Scanned:
     name_count: int | None
 
 
+class Extras(NamedTuple):
+    """What is read for single sections."""
+
+    graphs: bool = False
+    payloads: bool = False
+    host: bool = False
+    """What threads did on the CPU."""
+
+
+NO_EXTRAS: Final = Extras()
+
+
 class Activity(NamedTuple):
     """Intervals by group in windows of time; to go through once, and freed on the way."""
 
@@ -97,12 +109,10 @@ class TracePart:
         session_ns: int | None,
         *,
         detail: bool,
-        host: bool = False,
+        extras: Extras = NO_EXTRAS,
         chosen: Chosen | None = None,
     ) -> None:
         """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts.
-
-        With ``host`` the tables of what threads did on the CPU are read too.
 
         Raises:
             UsageInvalid: both are asked for: whole events are not clipped yet.
@@ -113,10 +123,12 @@ class TracePart:
         self._chosen = chosen
         self._source, self._options, self._session_ns, self._detail = source, options, session_ns, detail
         self._gpu_queries = [gpu_query(source, kind, detail=detail) for kind in GPU_KINDS]
-        self._api_query, self._nvtx_query = api_query(source, detail=detail), nvtx_query(source, detail=detail)
+        self._api_query = api_query(source, detail=detail)
+        self._nvtx_query = nvtx_query(source, detail=detail, payloads=extras.payloads)
+        self._extras = extras
         self._wait_query = wait_query(source) if detail else None
         counts = dict(zip(GPU_KINDS, map(self._count, self._gpu_queries), strict=True))
-        self._gpu = GpuPart(counts if detail else None, chosen)
+        self._gpu = GpuPart(counts if detail else None, chosen, graphs=extras.graphs)
         self._api = ApiPart(self._count(self._api_query) if detail else None, chosen)
         self._event_query = event_query(source) if detail else None
         self._event_records = EventRecordPart()
@@ -124,10 +136,9 @@ class TracePart:
         self._overhead_queries = [overhead_query(source, table) if detail else None for table in OVERHEAD_TABLES]
         self._overheads = OverheadPart(sum(map(self._count, self._overhead_queries)))
         self._page_faults = PageFaultPart(source)
-        tables = {table: host_query(source, table) for table in HOST_TABLES} if host else {}
+        tables = {table: host_query(source, table) for table in HOST_TABLES} if extras.host else {}
         self._host_queries = {table: query for table, query in tables.items() if query is not None}
         self._host = HostPart({table: self._count(query) for table, query in self._host_queries.items()})
-        self._reads_host = host
         self._nvtx = self._nvtx_part(None)
 
     def _count(self, query: Query | None) -> int:
@@ -136,7 +147,8 @@ class TracePart:
     def _nvtx_part(self, kept: frozenset[int] | None) -> NvtxPart:
         rows = self._count(self._nvtx_query) if self._detail else None
         texts_of = partial(self._source.strings, STRINGS)
-        return NvtxPart(texts_of, self._options, self._session_ns, kept, rows, self._chosen)
+        payloads = self._extras.payloads
+        return NvtxPart(texts_of, self._options, self._session_ns, kept, rows, self._chosen, payloads=payloads)
 
     def tables(self) -> Iterator[Task]:
         """Yield every table that the trace has, GPU activity first, and what takes its rows."""
@@ -201,7 +213,7 @@ class TracePart:
         )
         rows = None
         if operations is not None and calls is not None and ranges is not None:
-            host = self._host.finish() if self._reads_host else None
+            host = self._host.finish() if self._extras.host else None
             rows = EventRows(
                 operations,
                 calls,

@@ -7,17 +7,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, get_args
 
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.labels import check_label
 from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.selection_options import SelectionOptions, selection_of
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:
     from nsys_digest.trace.threads import Progress
 
 _MOST_THREADS: Final = 64
+
+
+Moment: TypeAlias = float | str | None
+"""A side of a window: seconds, a text such as ``250ms`` or ``10%``, or None where it is open."""
 
 
 class SummarizeKeywords(TypedDict, total=False):
@@ -36,6 +41,16 @@ class SummarizeKeywords(TypedDict, total=False):
     reader: Reader
     progress: Progress | None
     when_read: Callable[[], None] | None
+    window: str | tuple[Moment, Moment] | None
+    within: str | Iterable[str] | None
+    skip_warmup: bool
+    device: int | Iterable[int] | None
+    process: int | str | Iterable[int | str] | None
+    stream: int | Iterable[int] | None
+
+
+SELECTION: Final = ("window", "within", "skip_warmup", "device", "process", "stream")
+"""The keywords that say what is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +75,7 @@ class SummarizeOptions:
     reader: Reader = "auto"
     progress: Progress | None = None
     when_read: Callable[[], None] | None = None
+    selection: SelectionOptions = SelectionOptions()
 
     def __post_init__(self) -> None:
         if self.top < 0:
@@ -85,7 +101,7 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
         TypeError: there is no such option. UsageInvalid: one is out of range.
 
     """
-    known = [option.name for option in fields(SummarizeOptions)]
+    known = [option.name for option in fields(SummarizeOptions) if option.name != "selection"] + list(SELECTION)
     for name in keywords:
         if name not in known:
             near = get_close_matches(name, known, 1)
@@ -98,7 +114,8 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
         given["categories"] = Path(given["categories"])
     if given.get("labels") is None:
         given.pop("labels", None)
-    return SummarizeOptions(**given)
+    selection = selection_of(**{name: given.pop(name) for name in SELECTION if name in given})
+    return SummarizeOptions(**given, selection=selection)
 
 
 def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:

@@ -13,9 +13,13 @@ from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MEMORY_KINDS, N
 
 
 def memory(operations: Operations, devices: int) -> Memory:
-    """Add up copies by direction and kinds of memory, most time first."""
+    """Add up copies by direction and kinds of memory, most time first; bandwidths are of whole copies.
+
+    Operations are on the clock of the window.
+    """
     made = operations.copies
-    label, size, length_ns = (column.astype(np.int64) for column in (made.label, made.bytes, made.length_ns))
+    columns = (made.label, made.bytes, made.length_ns, made.part_ns)
+    label, size, length_ns, part_ns = (column.astype(np.int64) for column in columns)
     rows: dict[tuple[str, str | None, str | None], int] = {}
     row_of_label = [rows.setdefault(_row(*copy), len(rows)) for copy in operations.copy_labels]
     row = np.array(row_of_label, np.int64)[label] if label.size else label
@@ -31,7 +35,7 @@ def memory(operations: Operations, devices: int) -> Memory:
                 destination_kind=destination,
                 count=bytes_of.size,
                 bytes=exact_sum(bytes_of),
-                sum_ns=int(ns_of.sum()),
+                sum_ns=int(part_ns[row == index].sum()),
                 gbps=Bandwidth(*(sorted_percentile(gbps, percent) for percent in (50, 95, 100, 5))),
             )
         )
@@ -62,6 +66,4 @@ def _memory_kind(kind: int) -> str | None:
     return None if kind == NO_MEMORY_KIND else MEMORY_KINDS.get(kind)
 
 
-SECTION = Section(
-    "memory", lambda context: Made(memory(context.events.operations, len(context.gpu.devices))), Lane.time
-)
+SECTION = Section("memory", lambda context: Made(memory(context.looked.parts, len(context.gpu.devices))), Lane.time)

@@ -19,6 +19,7 @@ from nsys_digest.sections.durations import durations, sorted_percentile
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.step_work import causes_in_steps, launched_busy
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import Events
 from nsys_digest.trace.nsys.tables import THREAD_BITS, known_process_of
@@ -97,22 +98,31 @@ class _Instances:
         }
 
 
-def steps(events: Events, name: str, names: Sequence[str], wanted: frozenset[str], devices: StepDevices) -> Steps:
+def steps(
+    events: Events,
+    name: str,
+    names: Sequence[str],
+    wanted: frozenset[str],
+    devices: StepDevices,
+    selection: Selection = WHOLE,
+) -> Steps:
     """Measure the instances of the wanted range names; ``names`` are those of the ranges by group.
 
     The first instance of each process warms up and is given apart: percentiles are over the others. An instance that
     lies within another on its thread is part of that step. Where the process of a step ran nothing on a GPU, nothing
-    is known of its busy and idle time.
+    is known of its busy and idle time. Of a selection those instances count that have a part in the window, and they
+    are measured whole.
     """
     found = _instances(events, names, wanted, devices)
     first = np.sort(np.unique(found.process, return_index=True)[1])
-    measured = np.setdiff1d(np.arange(found.process.size), first)
+    counts = np.flatnonzero(selection.counts(found.start_ns, found.end_ns))
+    first, measured = np.intersect1d(counts, first), np.setdiff1d(counts, first)
     slowest = measured[np.lexsort((measured, -found.wall_ns[measured]))][:SLOWEST]
     ordered = measured[np.argsort(found.process[measured], kind="stable")]
-    processes, counts = np.unique(found.process, return_counts=True)
+    processes, count_of = np.unique(found.process[counts], return_counts=True)
     edges = np.searchsorted(found.process[ordered], np.append(processes, np.iinfo(np.int64).max))
     rows = []
-    for process, count, (low, high) in zip(processes.tolist(), counts.tolist(), pairwise(edges), strict=True):
+    for process, count, (low, high) in zip(processes.tolist(), count_of.tolist(), pairwise(edges), strict=True):
         own = devices.of(process)
         rows.append(
             ProcessSteps(
@@ -125,8 +135,8 @@ def steps(events: Events, name: str, names: Sequence[str], wanted: frozenset[str
     return Steps(
         name=name,
         names=tuple(dict.fromkeys(text for text in names if text in wanted)),
-        count=found.process.size,
-        **found.figures(measured, on_gpu=bool(found.known.any())),
+        count=counts.size,
+        **found.figures(measured, on_gpu=bool(found.known[counts].any())),
         warmup=tuple(found.step(index) for index in first.tolist()),
         processes=tuple(rows),
         slowest=tuple(found.step(index) for index in slowest.tolist()),
@@ -220,10 +230,11 @@ def _make(context: Context) -> Made:
         )
     used: defaultdict[int, set[int]] = defaultdict(set)
     for place, device in zip(context.scanned.gpu.places, context.gpu.device_of_place, strict=True):
-        used[place.process].add(device)
+        if device >= 0:
+            used[place.process].add(device)
     of_process = {process: frozenset(devices) for process, devices in used.items()}
     devices = StepDevices(context.ordinals, of_process, context.exposed)
-    return Made(steps(context.events, step, names, frozenset((step,)), devices))
+    return Made(steps(context.events, step, names, frozenset((step,)), devices, context.selection))
 
 
 def _near(step: str, names: Sequence[str]) -> str:

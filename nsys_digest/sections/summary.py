@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nsys_digest import __version__
 from nsys_digest.model.base_types import RunFacts
 from nsys_digest.model.category_use import CategoryUse
@@ -20,13 +22,14 @@ from nsys_digest.sections.base import BaseFigures, base_figures
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.category_use import category_use
 from nsys_digest.sections.failed_calls import failed_calls
+from nsys_digest.sections.looked_at import LookedAt
 from nsys_digest.sections.nvtx import dispatch_counts
 from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.warnings import is_incomplete, warnings
 from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.collect.whole import Scanned
-from nsys_digest.trace.events import Events
+from nsys_digest.trace.collect.whole import EventRows, Scanned
+from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
@@ -97,12 +100,12 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read of a trace, added up and linked; ``events`` is None where no section needs them."""
+    """What was read of a trace, added up and linked; ``looked`` is None where no section needs them."""
 
     scanned: Scanned
     strings: Mapping[int, str]
     base: BaseFigures
-    events: Events | None
+    looked: LookedAt | None
 
 
 def _summarize(job: _Job, source: Source) -> Digest:
@@ -127,8 +130,21 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
     strings = source.strings(STRINGS, names)
     with values_in_range(source, "the GPU activity"):
         base = base_figures(scanned, activity, facts, strings, job.selection)
-    events = None if rows is None else link(rows, scanned, strings, base.gpu.device_of_place)
-    return _Read(scanned, strings, base, events)
+    if rows is None:
+        return _Read(scanned, strings, base, None)
+    counts = _counting(rows, scanned, base, job.selection)
+    events = link(rows, scanned, strings, base.gpu.device_of_place, counts)
+    return _Read(scanned, strings, base, LookedAt(events, job.selection, counts))
+
+
+def _counting(rows: EventRows, scanned: Scanned, base: BaseFigures, selection: Selection) -> Bools | None:
+    """Tell which operations are looked at and have a part in the window; None is all."""
+    if selection.is_whole:
+        return None
+    operations = rows.operations
+    device = np.array(base.gpu.device_of_place, np.int64)
+    looked_at = device[np.array([place for _, place in scanned.gpu.groups], np.int64)] >= 0
+    return looked_at[operations.group] & selection.counts(operations.start_ns, operations.end_ns)
 
 
 def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Digest:
@@ -174,7 +190,7 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
 
 def _made(read: _Read, facts: CaptureFacts, job: _Job) -> MadeSections | None:
     """Make the sections; None where none is asked for."""
-    if read.events is None:
+    if read.looked is None:
         return None
     # what makes them takes time to import, which a digest of the base alone is spared
     from nsys_digest.sections.registry import make_sections
@@ -183,14 +199,13 @@ def _made(read: _Read, facts: CaptureFacts, job: _Job) -> MadeSections | None:
     base = read.base
     return make_sections(
         Context(
-            read.events,
+            read.looked,
             read.scanned,
             base.gpu,
             read.strings,
             base.range_idle_ns,
             facts.session_ns,
             job.sections,
-            job.selection,
         )
     )
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import GroupedIntervals
-from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.collect.api import ApiPart, ApiTotals, CallRows
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.gpu import GpuPart, GpuTotals
@@ -72,14 +71,7 @@ class TracePart:
         detail: bool,
         chosen: Chosen | None = None,
     ) -> None:
-        """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts.
-
-        Raises:
-            UsageInvalid: both are asked for: whole events are not clipped yet.
-
-        """
-        if detail and chosen is not None:
-            raise UsageInvalid("sections are of the whole trace; a selection goes with the base figures alone")
+        """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts."""
         self._chosen = chosen
         self._source, self._options, self._session_ns, self._detail = source, options, session_ns, detail
         self._gpu_queries = [gpu_query(source, kind, detail=detail) for kind in GPU_KINDS]

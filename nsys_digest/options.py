@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, get_args
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.labels import check_label
 from nsys_digest.model.section_types import SECTIONS
-from nsys_digest.model.selection_options import SelectionOptions, selection_of
+from nsys_digest.model.selection_options import WHOLE_TRACE, SelectionOptions, selection_of
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:
@@ -25,7 +25,18 @@ Moment: TypeAlias = float | str | None
 """A side of a window: seconds, a text such as ``250ms`` or ``10%``, or None where it is open."""
 
 
-class SummarizeKeywords(TypedDict, total=False):
+class SelectionKeywords(TypedDict, total=False):
+    """What is looked at, as keywords; see :func:`nsys_digest.summarize`."""
+
+    window: str | tuple[Moment, Moment] | None
+    within: str | Iterable[str] | None
+    skip_warmup: bool
+    device: int | Iterable[int] | None
+    process: int | str | Iterable[int | str] | None
+    stream: int | Iterable[int] | None
+
+
+class SummarizeKeywords(SelectionKeywords, total=False):
     """The options as keywords; see :func:`nsys_digest.summarize`."""
 
     top: int
@@ -41,15 +52,9 @@ class SummarizeKeywords(TypedDict, total=False):
     reader: Reader
     progress: Progress | None
     when_read: Callable[[], None] | None
-    window: str | tuple[Moment, Moment] | None
-    within: str | Iterable[str] | None
-    skip_warmup: bool
-    device: int | Iterable[int] | None
-    process: int | str | Iterable[int | str] | None
-    stream: int | Iterable[int] | None
 
 
-SELECTION: Final = ("window", "within", "skip_warmup", "device", "process", "stream")
+SELECTION: Final = tuple(SelectionKeywords.__annotations__)
 """The keywords that say what is looked at."""
 
 
@@ -75,7 +80,7 @@ class SummarizeOptions:
     reader: Reader = "auto"
     progress: Progress | None = None
     when_read: Callable[[], None] | None = None
-    selection: SelectionOptions = SelectionOptions()
+    selection: SelectionOptions = WHOLE_TRACE
 
     def __post_init__(self) -> None:
         if self.top < 0:

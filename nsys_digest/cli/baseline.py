@@ -12,6 +12,16 @@ import typer
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
 from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side, warn_of_damaged
+from nsys_digest.cli.selection import (
+    Devices,
+    Processes,
+    SkipWarmup,
+    Streams,
+    Window,
+    Within,
+    selection_keywords,
+    together,
+)
 from nsys_digest.units import counted
 
 if TYPE_CHECKING:
@@ -40,6 +50,12 @@ def save(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     categories: CategoriesFile = None,
 ) -> None:
     """Keep the digest of each run under a name.
@@ -48,7 +64,9 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories).side, commit or _commit())
+    looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
+    side = read_side(runs, **together(looked_at, steps=steps, categories=categories)).side
+    saved = Store(store).save(name, side, commit or _commit())
     write_paths(saved)
 
 
@@ -60,6 +78,12 @@ def update(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     categories: CategoriesFile = None,
 ) -> None:
     """Keep the digest of each run in place of earlier ones.
@@ -68,9 +92,9 @@ def update(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved, dropped = Store(store).update(
-        name, read_side(runs, steps=steps, categories=categories).side, commit or _commit(), keep
-    )
+    looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
+    side = read_side(runs, **together(looked_at, steps=steps, categories=categories)).side
+    saved, dropped = Store(store).update(name, side, commit or _commit(), keep)
     write_paths(saved)
     if dropped:
         said = f"{counted(len(dropped), 'earlier run')} of {name} dropped"

@@ -20,6 +20,16 @@ from nsys_digest.cli.options import (
 )
 from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write
 from nsys_digest.cli.runs import files_of, read_side
+from nsys_digest.cli.selection import (
+    Devices,
+    Processes,
+    SkipWarmup,
+    Streams,
+    Window,
+    Within,
+    selection_keywords,
+    together,
+)
 from nsys_digest.errors import DigestError, UsageInvalid
 
 if TYPE_CHECKING:
@@ -54,6 +64,12 @@ def command(
     ] = None,
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     categories: CategoriesFile = None,
     format: FormatChoice = None,
     output: Output = None,
@@ -79,7 +95,8 @@ def command(
         for source in sources:
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options: SummarizeKeywords = {"steps": steps, "categories": categories}
+    looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
+    options = together(looked_at, steps=steps, categories=categories)
     if init:
         if baseline or policy:
             raise UsageInvalid("--init makes a policy from HEAD alone; leave --baseline and --policy away")
@@ -98,6 +115,10 @@ def command(
     policy_file = None if policy is None else str(policy)
     wanted = Wanted(output, chosen, compact, json_file, markdown_file, junit, sarif, github)
     try:
+        from nsys_digest.api import asked_of
+
+        asked = asked_of(options, allowed)
+        options.update(asked.keywords())
         of_head = read_side(head, store, **options)
         of_base = read_side(baseline, store, of_head.side, **options) if baseline else None
         result = check_sides(
@@ -106,6 +127,7 @@ def command(
             allowed,
             allow_mismatch=reasons,
             min_repeats=min_repeats,
+            asked=asked,
             notes=[note for side in (of_head, of_base) if side is not None for note in (*side.damaged, *side.notes)],
         )
     except DigestError as error:
@@ -118,6 +140,7 @@ def command(
         return
     kept = {"--store": store, "--steps": steps, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
+    again += [] if allowed.selection == asked else asked.command_words()
     forms = forms_of_result(result, policy_file, top, again)
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))
 

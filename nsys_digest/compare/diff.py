@@ -22,6 +22,7 @@ from nsys_digest.model.catalogue import Json, computed, document, figure, label,
 from nsys_digest.model.codec import encode, json_text
 from nsys_digest.model.digest import TOOL
 from nsys_digest.model.kernel_categories import KernelCategories
+from nsys_digest.model.selection_options import WHOLE_TRACE, SelectionOptions
 
 DIFF_SCHEMA_VERSION: Final = "1.0"
 
@@ -112,6 +113,7 @@ def compare(
     head: RunSet,
     *,
     allow_mismatch: Iterable[str] = (),
+    asked: SelectionOptions = WHOLE_TRACE,
     kernel_categories: Callable[[], KernelCategories],
     tool_version: str,
 ) -> Diff:
@@ -122,7 +124,7 @@ def compare(
         CapturesMismatch: there is a reason not to compare that is not allowed.
 
     """
-    found = comparability(base, head, allow_mismatch)
+    found = comparability(base, head, allow_mismatch, asked)
     sides = _compared(base), _compared(head)
     ours, theirs = base.runs[sides[0].typical].digest, head.runs[sides[1].typical].digest
     return Diff(

@@ -19,6 +19,9 @@ _LONGEST: Final = 1_000
 _EXAMPLES: Final = "write FROM:TO such as 6.5s:7s, 250ms: or 10%:90%"
 
 
+WHOLE_TRACE_WORDS: Final = "the whole trace"
+
+
 class Bound(NamedTuple):
     """One side of a window: a position on the trace's clock, or a share of the GPU span; one of them is None."""
 
@@ -76,7 +79,7 @@ class SelectionOptions:
     @property
     def is_whole(self) -> bool:
         """Whether the whole trace is asked for."""
-        return self == SelectionOptions()
+        return not self.has_window and not (self.devices or self.processes or self.streams)
 
     @property
     def has_window(self) -> bool:
@@ -105,6 +108,23 @@ class SelectionOptions:
         """What is asked of devices, processes and streams, in words."""
         groups = (("device", self.devices), ("process", self.processes), ("stream", self.streams))
         return tuple(f"{what} {', '.join(map(str, values))}" for what, values in groups if values)
+
+    @property
+    def words(self) -> str:
+        """All that is asked for, in words."""
+        return "; ".join((*self.window_words, *self.filter_words)) or WHOLE_TRACE_WORDS
+
+    def keywords(self) -> Any:
+        """Return this as the keywords of the library, those that are given."""
+        found = {
+            "window": self.window,
+            "within": self.within,
+            "skip_warmup": self.skip_warmup,
+            "device": self.devices,
+            "process": self.processes,
+            "stream": self.streams,
+        }
+        return {name: value for name, value in found.items() if value}
 
     def command_words(self) -> list[str]:
         """Return the options of the command line that ask for this."""
@@ -250,3 +270,7 @@ def glob(pattern: str) -> re.Pattern[str]:
 def matches(pattern: str, text: str) -> bool:
     """Tell whether a glob matches a whole text; one without a glob's meaning that is equal does too."""
     return pattern == text or glob(pattern).fullmatch(text) is not None
+
+
+WHOLE_TRACE: Final = SelectionOptions()
+"""Nothing is asked for."""

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from nsys_digest.model.base_types import OPERATION_KINDS, ROW_KINDS, Capture, CategoriesFile, Gpu, Process, Traced
+from nsys_digest.model.base_types import (
+    OPERATION_KINDS,
+    ROW_KINDS,
+    Capture,
+    CategoriesFile,
+    Gpu,
+    Process,
+    Traced,
+    Window,
+)
+from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.nsys.capture import CaptureFacts
@@ -32,6 +42,8 @@ def capture(
     categories: CategoriesFile | None,
     steps: str | None,
     incomplete: bool,
+    asked: SelectionOptions,
+    window: Window | None,
 ) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
     processes = (
@@ -58,4 +70,8 @@ def capture(
         categories=categories,
         steps=steps,
         incomplete=incomplete,
+        window=window,
+        devices=asked.devices or None,
+        selected_processes=asked.processes or None,
+        streams=asked.streams or None,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +15,7 @@ from nsys_digest.errors import MissingData
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import durations, sorted_percentile
+from nsys_digest.sections.names_like import names_like
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.step_work import causes_in_steps, launched_busy
@@ -226,7 +226,7 @@ def _make(context: Context) -> Made:
     names, step = context.scanned.nvtx.names, context.options.step or ""
     if step not in names:
         raise MissingData(
-            f"no NVTX range is named {step!r}; {_near(step, names)}; give --steps the whole name, with its domain"
+            f"no NVTX range is named {step!r}; {names_like(step, names)}; give --steps the whole name, with its domain"
         )
     used: defaultdict[int, set[int]] = defaultdict(set)
     for place, device in zip(context.scanned.gpu.places, context.gpu.device_of_place, strict=True):
@@ -235,16 +235,6 @@ def _make(context: Context) -> Made:
     of_process = {process: frozenset(devices) for process, devices in used.items()}
     devices = StepDevices(context.ordinals, of_process, context.exposed)
     return Made(steps(context.events, step, names, frozenset((step,)), devices, context.selection))
-
-
-def _near(step: str, names: Sequence[str]) -> str:
-    """Say which names there are in place of one that is not."""
-    known = sorted(set(names))
-    if not known:
-        return "the trace has no range at all"
-    close = [name for name in known if step.lower() in name.lower()] or get_close_matches(step, known, 3)
-    shown = ", ".join(map(repr, (close or known)[:3])) + (" …" if len(close or known) > 3 else "")
-    return f"names like it: {shown}" if close else f"none is like it; there are {shown}"
 
 
 SECTION = _OfNamedRange("steps", _make, Lane.time, frozenset({Blind.unlaunched_work}))

@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_digest import __version__
-from nsys_digest.model.base_types import RunFacts
+from nsys_digest.model.base_types import RunFacts, Window
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
+from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.base import BaseFigures, base_figures
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.category_use import category_use
+from nsys_digest.sections.choose import Choice, choose, nothing_held
 from nsys_digest.sections.failed_calls import failed_calls
 from nsys_digest.sections.looked_at import LookedAt
 from nsys_digest.sections.nvtx import dispatch_counts
 from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.warnings import is_incomplete, warnings
 from nsys_digest.selection import WHOLE, Selection
+from nsys_digest.trace.collect.chosen import Chosen
+from nsys_digest.trace.collect.gpu import Place
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import EventRows, Scanned
 from nsys_digest.trace.columns import Bools
@@ -36,7 +40,7 @@ from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, missing_columns
 from nsys_digest.trace.open import opened, read_trace
 from nsys_digest.trace.scan import scan, scan_kernels
-from nsys_digest.trace.source import Reader, Source
+from nsys_digest.trace.source import Source
 from nsys_digest.trace.threads import Progress, default_threads, values_in_range
 from nsys_digest.units import utc_text
 
@@ -54,8 +58,6 @@ def select_figures(trace: Path, selection: Selection, options: SummarizeOptions)
     """Return the base figures of a part of a trace.
 
     Raises:
-        UsageInvalid: sections or steps are asked for, which are of the whole trace; or the trace has more range names
-            than are kept apart, and a window is looked at.
         What :func:`nsys_digest.summarize` raises.
 
     """
@@ -79,6 +81,7 @@ def _job(trace: Path, options: SummarizeOptions) -> _Job:
         options.threads,
         options.progress,
         options.when_read,
+        options.selection,
     )
 
 
@@ -95,7 +98,9 @@ class _Job:
     threads: int | None
     progress: Progress | None
     when_read: Callable[[], None] | None
+    asked: SelectionOptions
     selection: Selection = WHOLE
+    window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,37 @@ class _Read:
 
 def _summarize(job: _Job, source: Source) -> Digest:
     facts = read_capture(source)
-    return _digest(source, facts, _read(source, facts, job), job)
+    choice = choose(source, facts, job.asked, job.sections.step, job.nvtx, _threads(source, job))
+    job = replace(job, selection=choice.selection, window=choice.window)
+    read = _read(source, facts, job)
+    if not job.selection.is_whole and not _holds_something(read, job.selection):
+        raise nothing_held(source, facts, _every_place(source, job), job.asked)
+    return _digest(source, facts, read, job)
+
+
+def _holds_something(read: _Read, selection: Selection) -> bool:
+    """Tell whether anything counts, and whether there is GPU work, ever, where devices or streams are asked for."""
+    scanned = read.scanned
+    if (selection.devices is not None or selection.streams is not None) and not any(scanned.gpu.looked_at):
+        return False
+    totals = (scanned.gpu.counts, scanned.api.counts, scanned.nvtx.counts)
+    return any(bool(counts.any()) for counts in totals) or bool(read.base.dispatch_timeline)
+
+
+def _every_place(source: Source, job: _Job) -> tuple[Place, ...]:
+    """Return where there is GPU work in the whole trace."""
+    scanned, _, _ = scan(source, job.nvtx, session_ns=None, threads=_threads(source, job))
+    return scanned.gpu.places
+
+
+def _threads(source: Source, job: _Job) -> int:
+    return job.threads or default_threads(source.size_bytes)
+
+
+def _chosen(job: _Job) -> Chosen | None:
+    """Return what is asked of rows; which instance of a step is the first of its process is asked of all ranges."""
+    chosen = job.selection.chosen
+    return None if chosen is None else replace(chosen, every_range=job.sections.step is not None)
 
 
 def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
@@ -118,9 +153,9 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         source,
         job.nvtx,
         session_ns=facts.session_ns,
-        threads=job.threads or default_threads(source.size_bytes),
+        threads=_threads(source, job),
         detail=job.sections.needs_events,
-        chosen=job.selection.chosen,
+        chosen=_chosen(job),
         progress=job.progress,
     )
     if job.when_read is not None:
@@ -156,7 +191,8 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
     made = _made(read, facts, job)
     sections = {} if made is None else dict(made.values)
     details = sections.pop("nvtx", {})
-    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, None if made is None else made.warnings)
+    told = None if made is None else made.warnings
+    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, told, whole=job.selection.is_whole)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
@@ -175,7 +211,9 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
             job.sections.sections,
             categories=job.sections.kernel_categories.file,
             steps=job.sections.step,
-            incomplete=is_incomplete(scanned, facts, strings, warned),
+            incomplete=is_incomplete(scanned, facts, strings, warned, gpu),
+            asked=job.asked,
+            window=job.window,
         ),
         warnings=warned,
         devices=base.devices,
@@ -216,12 +254,18 @@ def inspect_trace(path: Path) -> Inspection:
         return inspect_source(source)
 
 
-def classify_trace(path: Path, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
+def classify_trace(path: Path, kernel_categories: KernelCategories, options: SummarizeOptions) -> CategoryUse:
     """Say which category each kernel of a trace is in; see :func:`nsys_digest.classify`."""
+    job = _job(path, options)
 
     def classify(source: Source) -> CategoryUse:
-        kernels = scan_kernels(source, threads=default_threads(source.size_bytes))
+        threads = _threads(source, job)
+        facts = None if job.asked.is_whole else read_capture(source)
+        choice = Choice() if facts is None else choose(source, facts, job.asked, job.sections.step, job.nvtx, threads)
+        kernels = scan_kernels(source, threads=threads, chosen=choice.selection.chosen)
+        if facts is not None and not kernels.counts.any():
+            raise nothing_held(source, facts, _every_place(source, job), job.asked)
         strings = source.strings(STRINGS, {name for label in kernels.labels for name in label})
         return category_use(path.name, kernels, strings, kernel_categories)
 
-    return read_trace(path, reader, classify)
+    return read_trace(path, options.reader, classify)

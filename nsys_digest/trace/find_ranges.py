@@ -1,4 +1,4 @@
-"""The instances of ranges by name, and the first dispatch mark: what a window is made of, from one read of NVTX alone."""
+"""The instances of ranges by name, and the first dispatch mark: what a window is made of, from NVTX alone."""
 
 from __future__ import annotations
 
@@ -42,9 +42,15 @@ class FoundRanges:
     def of(self, pattern: str) -> FoundRanges:
         """Return those whose name a glob matches."""
         wanted = np.array([matches(pattern, name) for name in self.names], bool)
-        kept = np.flatnonzero(wanted[self.name]) if self.name.size else self.name
-        columns = (self.start_ns[kept], self.end_ns[kept], self.thread[kept], self.name[kept])
-        return replace(self, start_ns=columns[0], end_ns=columns[1], thread=columns[2], name=columns[3])
+        return self._kept(np.flatnonzero(wanted[self.name]) if self.name.size else self.name)
+
+    def some(self, first: int, after: int) -> FoundRanges:
+        """Return those at positions ``[first, after)``."""
+        return self._kept(np.arange(self.name.size)[first:after])
+
+    def _kept(self, kept: Int64s) -> FoundRanges:
+        columns = ("start_ns", "end_ns", "thread", "name")
+        return replace(self, **{name: getattr(self, name)[kept] for name in columns})
 
 
 def find_ranges(

@@ -44,9 +44,9 @@ def scan(
         return part.finish(name_count)
 
 
-def scan_kernels(source: Source, *, threads: int) -> KernelTotals:
-    """Read the kernels alone."""
-    kernels = KernelPart()
+def scan_kernels(source: Source, *, threads: int, chosen: Chosen | None = None) -> KernelTotals:
+    """Read the kernels alone; ``chosen`` says which count, None is all."""
+    kernels = KernelPart(chosen)
     query = gpu_query(source, "kernel", detail=True)
     if query is not None:
         read_tables(source, [Task(query, kernels.add, threading.Lock())], threads, None)

@@ -44,6 +44,15 @@ class Chosen:
         part_ns[counts] = within_ns
         return counts, part_ns
 
+    def counted_work(self, batch: Batch) -> tuple[Bools, Int64s]:
+        """Tell which rows of GPU work count, and how much of the window each has."""
+        counts, part_ns = self.counted(batch.ints("start_ns"), batch.ints("end_ns"))
+        if self.processes is not None:
+            counts &= self.processes(batch.ints("process"))
+        if self.work is not None:
+            counts &= self.work(batch.ints("device"), batch.ints("stream"))
+        return counts, part_ns
+
 
 class ChosenBatch:
     """Some rows of a batch."""

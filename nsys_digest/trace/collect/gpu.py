@@ -95,9 +95,7 @@ class GpuPart:
         )
         group = self._groups.encode(np.full(place.size, kind, np.int64), place)
         if self._chosen is not None:
-            counts, part_ns = self._chosen.counted(start_ns, end_ns)
-            if self._chosen.work is not None:
-                counts &= self._chosen.work(batch.ints("device"), batch.ints("stream"))
+            counts, part_ns = self._chosen.counted_work(batch)
             if self._operations is not None:
                 self._operations.add(GPU_KINDS[kind], batch, group, part_ns, counts)
             self._add(kind, ChosenBatch(batch, counts), process[counts], group[counts], part_ns[counts])

@@ -19,8 +19,8 @@ MISMATCH_CODES: Final[Mapping[str, str]] = {
     "graph-mode": "CUDA graphs were traced as a whole on one side, and node by node on the other",
     "nsys-version": "the traces are of different major versions of nsys",
     "trace-options": "GPU work, CUDA API calls or NVTX were traced on one side only",
-    "window-or-filters": "the digests look at other parts of their traces, or were made with other options: sections, names, kernel "
-    "categories or steps",
+    "window-or-filters": "the digests look at other parts of their traces, or were made with other options: sections, "
+    "names, kernel categories or steps",
     "failed-calls": "other CUDA API calls returned an error",
     "truncated": "a capture is incomplete: events are missing",
 }

@@ -242,7 +242,7 @@ def inspection_report(found: Inspection) -> Report:
         facts.append(("events", f"{about}{_FIRST.cell((found,))} to {_LAST.cell((found,))} on the trace's own clock"))
     if found.gpu_first_ns is not None and found.gpu_last_ns is not None:
         facts.append(
-            ("GPU work", f"{about}{_GPU_FIRST.cell((found,))} to {_GPU_LAST.cell((found,))}; --window takes these")
+            ("GPU work", f"{about}{_GPU_FIRST.cell((found,))} to {_GPU_LAST.cell((found,))}; give --window such times")
         )
     shown = [fact for fact in found.tables if not fact.name.startswith("ENUM_")]
     gpus = tuple(

@@ -26,6 +26,8 @@ def memory(operations: Operations, devices: int) -> Memory:
     copies = []
     for (direction, source, destination), index in rows.items():
         bytes_of, ns_of = size[row == index], length_ns[row == index]
+        if not bytes_of.size:  # all are outside of what is looked at
+            continue
         timed = ns_of > 0
         gbps = np.sort(bytes_of[timed] / ns_of[timed])  # bytes a nanosecond are 1e9 bytes a second
         copies.append(

@@ -65,6 +65,17 @@ def select_figures(trace: Path, selection: Selection, options: SummarizeOptions)
     return read_trace(trace, options.reader, lambda source: _read(source, read_capture(source), job).base)
 
 
+def summarize_selection(trace: Path, selection: Selection, options: SummarizeOptions) -> Digest:
+    """Digest a part of a trace that was looked up already; the document does not say which."""
+    job = replace(_job(trace, options), selection=selection)
+
+    def work(source: Source) -> Digest:
+        facts = read_capture(source)
+        return _digest(source, facts, _read(source, facts, job), job)
+
+    return read_trace(trace, options.reader, work)
+
+
 def _job(trace: Path, options: SummarizeOptions) -> _Job:
     chosen = options.sections
     classified = (

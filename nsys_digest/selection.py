@@ -67,7 +67,7 @@ class Selection:
             None if self.devices is None and self.streams is None else self.keeps_work,
             None if self.processes is None else self.keeps_process,
             None if window is None else self.clip,
-            None if window is None else int(window.end_ns[-1]),
+            None if window is None else (int(window.start_ns[0]), int(window.end_ns[-1])),
         )
 
     def keeps_process(self, global_pid: Int64s) -> Bools:

@@ -65,9 +65,7 @@ def part_of(path: Path, selection: Selection, classify: Classify) -> Part:
     return Part(Trace(calls, work, ranges, marks), window)  # type: ignore[arg-type]
 
 
-def expected_sections(
-    path: Path, selection: Selection, classify: Classify = account.cause_of_call
-) -> dict[str, Any]:
+def expected_sections(path: Path, selection: Selection, classify: Classify = account.cause_of_call) -> dict[str, Any]:
     """Return every section of a selection in integer nanoseconds, in the shapes of the reference account."""
     part = part_of(path, selection, classify)
     trace = part.trace

@@ -27,7 +27,7 @@ from nsys_digest.model.paths import parse_path
 from support import ROOT
 
 PACKAGE = ROOT / "nsys_digest"
-POSITIONS = {"start_ns", "first_ns", "last_ns"}
+POSITIONS = {"start_ns", "end_ns", "first_ns", "last_ns", "gpu_first_ns", "gpu_last_ns"}
 """On the clock of the trace."""
 UNITS = {"s", "bytes", "count", "ratio", "gbps"}
 

@@ -47,6 +47,15 @@ def check_sections(path: Path, selection: Selection, digest: Digest, gaps: int) 
     assert sum(one.sum_ns for one in digest.categories.values()) == sum(ns for _, ns, _ in totals)
 
 
+def check_reading(path: Path, selection: Selection, whole: Digest) -> None:
+    """Compare all bytes with those from only the rows that the window needs: base figures, sections and warnings."""
+    for options in (SummarizeOptions(gaps=9, reader="stdlib"), SummarizeOptions(sections=(), reader="adbc")):
+        part = summarize_selection(path, selection, options, reading="part")
+        if not options.sections:
+            whole = summarize_selection(path, selection, options, reading="whole")
+        assert part.to_json() == whole.to_json()
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_random_selections_of_random_traces(version: str, tmp_path: Path) -> None:
     for seed in range(6):
@@ -55,6 +64,7 @@ def test_random_selections_of_random_traces(version: str, tmp_path: Path) -> Non
         for number in range(4):
             selection = drawn(rng, 3000)
             digest = summarize_selection(path, selection, SummarizeOptions(gaps=9, reader="stdlib"))
+            check_reading(path, selection, digest)
             try:
                 check_sections(path, selection, digest, 9)
             except AssertionError as error:

@@ -59,12 +59,12 @@ def lost_rows(events: Events, gpu: GpuTotals, looked_at: Bools | None = None) ->
     """Look for launches without work; ``looked_at`` is not None where that is a part of the trace."""
     calls = events.calls
     kind_of_group = work_of_group(calls)
-    if not (kind_of_group != NONE).any():
+    asked = (kind_of_group != NONE)[calls.group] if calls.group.size else np.zeros(0, bool)
+    asked[calls.failed] = False
+    if not asked.any():
         return LostRows(0, ())
     with_work = np.zeros(calls.start_ns.size, bool)
     with_work[events.operations.call[events.operations.call != NONE]] = True
-    asked = (kind_of_group != NONE)[calls.group]
-    asked[calls.failed] = False
     without = np.flatnonzero(asked & ~with_work)
     without = without[~_captured(calls, without)]
     without = without[~_beside_work(calls, with_work, without)]

@@ -67,7 +67,9 @@ def make_sections(context: Context) -> MadeSections:
     made = in_time | launched
     blind = {one for section in asked for one in section.blind_to}
     counted = replace(context.events, operations=context.looked.operations)
-    unseen = [warn for one in Blind if one in blind and (warn := one.warning(counted, context.scanned.gpu))]
+    whole = context.selection.window is None
+    warned = (one.warning(counted, context.scanned.gpu, whole=whole) for one in Blind if one in blind)
+    unseen = [warn for warn in warned if warn is not None]
     told = [warn for section in asked for warn in made[section.name].warnings]
     values = {section.name: made[section.name].value for section in asked}
     return MadeSections(values, (*lost, *impossible, *unseen, *told))

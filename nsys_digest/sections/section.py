@@ -98,9 +98,9 @@ class Blind(Enum):
     unlaunched_work = auto()
     """GPU work without a launch call in the trace."""
 
-    def warning(self, events: Events, gpu: GpuTotals) -> Warn | None:
-        """Return what to say of it; None where there is nothing of the kind."""
-        return unlaunched_work(events, gpu) if self is Blind.unlaunched_work else _whole_graphs(events)
+    def warning(self, events: Events, gpu: GpuTotals, *, whole: bool = True) -> Warn | None:
+        """Return what to say of it; None where there is nothing of the kind. ``whole`` tells of all of time."""
+        return unlaunched_work(events, gpu, whole=whole) if self is Blind.unlaunched_work else _whole_graphs(events)
 
 
 def _whole_graphs(events: Events) -> Warn | None:

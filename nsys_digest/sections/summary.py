@@ -39,7 +39,7 @@ from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, missing_columns
 from nsys_digest.trace.open import opened, read_trace
-from nsys_digest.trace.scan import scan, scan_kernels
+from nsys_digest.trace.scan import Reading, scan, scan_kernels
 from nsys_digest.trace.source import Source
 from nsys_digest.trace.threads import Progress, default_threads, values_in_range
 from nsys_digest.units import utc_text
@@ -65,9 +65,11 @@ def select_figures(trace: Path, selection: Selection, options: SummarizeOptions)
     return read_trace(trace, options.reader, lambda source: _read(source, read_capture(source), job).base)
 
 
-def summarize_selection(trace: Path, selection: Selection, options: SummarizeOptions) -> Digest:
+def summarize_selection(
+    trace: Path, selection: Selection, options: SummarizeOptions, reading: Reading = "auto"
+) -> Digest:
     """Digest a part of a trace that was looked up already; the document does not say which."""
-    job = replace(_job(trace, options), selection=selection)
+    job = replace(_job(trace, options), selection=selection, reading=reading)
 
     def work(source: Source) -> Digest:
         facts = read_capture(source)
@@ -112,6 +114,7 @@ class _Job:
     asked: SelectionOptions
     selection: Selection = WHOLE
     window: Window | None = None
+    reading: Reading = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,7 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         detail=job.sections.needs_events,
         chosen=_chosen(job),
         progress=job.progress,
+        reading=job.reading,
     )
     if job.when_read is not None:
         job.when_read()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
+from typing import Literal, TypeAlias
 
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.kernels import KernelPart, KernelTotals
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import Activity, EventRows, Scanned, TracePart
 from nsys_digest.trace.nsys.tables import NVTX, find_table, gpu_query
-from nsys_digest.trace.source import Source
+from nsys_digest.trace.scan_window import pays_off, scan_window
+from nsys_digest.trace.source import SelectingSource, Source
 from nsys_digest.trace.threads import Progress, Task, read_tables, values_in_range
+
+Reading: TypeAlias = Literal["auto", "whole", "part"]
+"""Whether all rows are read for a window, or only what it needs; "auto" does what is likely to be faster."""
 
 
 def scan(
@@ -22,17 +27,24 @@ def scan(
     detail: bool = False,
     chosen: Chosen | None = None,
     progress: Progress | None = None,
+    reading: Reading = "auto",
 ) -> tuple[Scanned, Activity, EventRows | None]:
     """Read each event table once; the NVTX table twice when it has more names than are kept.
 
     ``detail`` keeps every operation, call and range for the sections that need them one by one. ``chosen`` says what
-    counts; None is everything.
+    counts; None is everything. Of a window, ``reading`` says whether all rows are read or only what it needs, which
+    makes no difference to the result.
 
     Raises:
         ReaderUnfitError: the source's fast reader cannot read this file.
         DigestError: the file cannot be read.
 
     """
+    partly = reading == "part" or (reading == "auto" and pays_off(source, chosen))
+    if partly and isinstance(source, SelectingSource) and chosen is not None and chosen.bounds_ns is not None:
+        return scan_window(
+            source, options, chosen, session_ns=session_ns, threads=threads, detail=detail, progress=progress
+        )
     part = TracePart(source, options, session_ns, detail=detail, chosen=chosen)
     read_tables(source, [*part.tables()], threads, progress)
     name_count = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import Totals
+from nsys_digest.algorithms.accumulators import Bounds, Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.cuda_errors import ANSWERS
@@ -70,6 +70,8 @@ class ApiPart:
         """The largest start or end, backtrace rows included."""
         self._failures: Counter[tuple[int, int]] = Counter()
         self._calls = None if rows is None else _CallPart(rows)
+        self._correlations = Bounds()
+        """Correlation ids by process, of calls that are kept in part."""
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -97,7 +99,8 @@ class ApiPart:
         if length_ns.size and length_ns.min() < 0:
             self._reversed_count += int(np.count_nonzero((length_ns < 0) & (True if counts is None else counts)))
             length_ns = np.maximum(length_ns, 0)
-        group = self._groups.encode(self._processes.encode(thread & ~THREAD_BITS), self._names.encode(name))
+        process = self._processes.encode(thread & ~THREAD_BITS)
+        group = self._groups.encode(process, self._names.encode(name))
         if counts is None or part_ns is None:
             self._totals.add(group, length_ns)
         else:
@@ -105,6 +108,14 @@ class ApiPart:
         failed = self._note_failures(group, result, counts) if result.any() else None
         if self._calls is not None:
             self._calls.add(start_ns, start_ns + length_ns, group, thread, correlation, failed)
+            if self._chosen is not None:
+                linked = np.flatnonzero(correlation)
+                self._correlations.add(process[linked], correlation[linked])
+
+    def correlations(self) -> dict[int, tuple[int, int]]:
+        """Return the least and the greatest correlation id of each process, by globalPid."""
+        found = {process: self._correlations.of(code) for code, process in enumerate(self._processes.values)}
+        return {process: bounds for process, bounds in found.items() if bounds is not None}
 
     def _count(self, start_ns: Int64s, end_ns: Int64s) -> int:
         """Return how many rows count."""

@@ -26,8 +26,8 @@ class Chosen:
     """Takes globalPids of GPU work, calls and ranges, and returns which are looked at; None for all."""
     clip: Clip | None
     """None where all of time is looked at."""
-    end_ns: int | None
-    """The end of the window; None where all of time is looked at."""
+    bounds_ns: tuple[int, int] | None
+    """The start of the first stretch of the window and the end of the last; None where all of time is looked at."""
     every_range: bool = False
     """Whether ranges that do not count are kept one by one too: which are the first of their process is asked."""
 

@@ -200,7 +200,8 @@ class NvtxPart:
         """Tell which ranges count, and how much of each does; open ones last to the end of the window at least."""
         assert self._chosen is not None
         assert self._chosen.clip is not None
-        until_ns = np.maximum(start_ns, self._chosen.end_ns or 0)
+        assert self._chosen.bounds_ns is not None
+        until_ns = np.maximum(start_ns, self._chosen.bounds_ns[1])
         return self._chosen.clip(start_ns, np.where(end_ns == OPEN, until_ns, end_ns))
 
     def _add_ranges(

@@ -6,8 +6,8 @@ not matter, so that nothing hangs on the order of rows. What is read:
 1. events that reach into the window, ranges that never end, marks of the dispatch prefix whenever they were, the names
    of domains, and calls that begin or end a stream capture;
 2. the next operation of each place behind the window, which says why its device was idle at the end of it;
-3. calls and work with a correlation id between the least and the greatest that were read, so that what launched what
-   is found as in the whole trace.
+3. calls and work with a correlation id in the stretches of ids that were read, so that what launched what is found as
+   in the whole trace.
 
 Where there is work at all is asked of all rows. What is not read is not checked: a damaged time stamp outside of the
 window goes unseen.
@@ -23,6 +23,7 @@ import numpy as np
 
 from nsys_digest.model.cuda_calls import CAPTURE_BEGIN_CALLS, CAPTURE_END_CALLS
 from nsys_digest.trace.collect.chosen import Chosen
+from nsys_digest.trace.collect.correlations import Correlations
 from nsys_digest.trace.collect.gpu import Place
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import Activity, EventRows, Scanned, TracePart
@@ -31,7 +32,6 @@ from nsys_digest.trace.nsys.tables import (
     NVTX_DOMAIN_CREATE,
     OPEN,
     STRINGS,
-    THREAD_BITS,
     event_tables,
     find_table,
 )
@@ -41,7 +41,7 @@ from nsys_digest.trace.threads import Progress, Task, read_tables, values_in_ran
 _PLACE: Final = ("process", "device", "context", "stream")
 _MARGIN_SHARE: Final = 8
 """The part of a window that is read behind it, where the next operation mostly is."""
-_MOST_PROCESSES: Final = 16
+_MOST_STRETCHES: Final = 4
 _MOST_PLACES: Final = 64
 _WORTH_SHARE: Final = 4
 """A window that is more than a quarter of the trace is read with all of it."""
@@ -153,23 +153,14 @@ def _read_linked(
     source: SelectingSource, part: TracePart, read_work: Alternatives, read_calls: Alternatives, threads: int
 ) -> None:
     """Read the calls and the work that may belong to what was read."""
-    bounds: dict[int, list[int]] = {}
-    for process, found in (*part.work.correlations().items(), *part.calls.correlations().items()):
-        bounds.setdefault(process, []).extend(found)
-    if not bounds:
+    ids = Correlations()
+    ids.merge(part.work.correlations)
+    ids.merge(part.calls.correlations)
+    linked = tuple((Between("correlation", *stretch),) for stretch in ids.stretches(_MOST_STRETCHES))
+    if not linked:
         return
-    if 0 in bounds or len(bounds) > _MOST_PROCESSES:  # work that names no process may be of any
-        bounds = {0: [value for values in bounds.values() for value in values]}
-    work: list[tuple[Test, ...]] = []
-    calls: list[tuple[Test, ...]] = []
-    for process, values in bounds.items():
-        linked = Between("correlation", min(values), max(values))
-        of_work = (Between("process", process, process),) if process else ()
-        of_calls = (Between("thread", process, process | THREAD_BITS),) if process else ()
-        work.append((linked, *of_work))
-        calls.append((linked, *of_calls))
-    tasks = [_where(task, tuple(work), read_work) for task in part.tables_of_work()]
-    tasks += [_where(task, tuple(calls), read_calls) for task in part.tables_of_calls()]
+    tasks = [_where(task, linked, read_work) for task in part.tables_of_work()]
+    tasks += [_where(task, linked, read_calls) for task in part.tables_of_calls()]
     read_tables(source, tasks, threads, None)
 
 

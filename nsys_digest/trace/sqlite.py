@@ -199,8 +199,8 @@ class SqliteSource:
                 yield f"{term} < {_term(query.columns[test.other], present)}"
             elif isinstance(test, Begins):
                 yield f"substr({term}, 1, {len(test.text)}) = {_literal(test.text)}"
-            elif test.low is not None and test.low == test.high:
-                yield f"{term} = {test.low}"
+            elif test.low is not None and test.high is not None:
+                yield f"{term} = {test.low}" if test.low == test.high else f"{term} BETWEEN {test.low} AND {test.high}"
             else:
                 yield from (f"{term} >= {low}" for low in (test.low,) if low is not None)
                 yield from (f"{term} <= {high}" for high in (test.high,) if high is not None)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import Bounds, Totals
+from nsys_digest.algorithms.accumulators import Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.cuda_errors import ANSWERS
 from nsys_digest.trace.collect.chosen import Chosen
+from nsys_digest.trace.collect.correlations import Correlations
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.columns import Bools, Columns, Ints
 from nsys_digest.trace.nsys.tables import API_CLASSES, OPEN, THREAD_BITS
@@ -70,8 +71,8 @@ class ApiPart:
         """The largest start or end, backtrace rows included."""
         self._failures: Counter[tuple[int, int]] = Counter()
         self._calls = None if rows is None else _CallPart(rows)
-        self._correlations = Bounds()
-        """Correlation ids by process, of calls that are kept in part."""
+        self.correlations = Correlations()
+        """Those of calls that are kept in part."""
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -109,13 +110,7 @@ class ApiPart:
         if self._calls is not None:
             self._calls.add(start_ns, start_ns + length_ns, group, thread, correlation, failed)
             if self._chosen is not None:
-                linked = np.flatnonzero(correlation)
-                self._correlations.add(process[linked], correlation[linked])
-
-    def correlations(self) -> dict[int, tuple[int, int]]:
-        """Return the least and the greatest correlation id of each process, by globalPid."""
-        found = {process: self._correlations.of(code) for code, process in enumerate(self._processes.values)}
-        return {process: bounds for process, bounds in found.items() if bounds is not None}
+                self.correlations.add(correlation)
 
     def _count(self, start_ns: Int64s, end_ns: Int64s) -> int:
         """Return how many rows count."""

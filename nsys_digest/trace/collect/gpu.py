@@ -14,6 +14,7 @@ from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
 from nsys_digest.algorithms.streaming import StreamingUnion, windows_of_sorted
 from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
+from nsys_digest.trace.collect.correlations import Correlations
 from nsys_digest.trace.collect.operations import OperationPart, OperationRows
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.columns import Bools
@@ -78,8 +79,8 @@ class GpuPart:
         self._unions = StreamingUnion()
         """Of what is not kept one by one."""
         self._operations = None if rows is None else OperationPart(rows)
-        self._correlations, self._later = Bounds(), Bounds()
-        """Correlation ids by process, and starts behind the window by place; of operations that are kept in part."""
+        self.correlations, self._later = Correlations(), Bounds()
+        """Correlation ids, and starts behind the window by place; of operations that are kept in part."""
 
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
@@ -100,7 +101,7 @@ class GpuPart:
             counts, part_ns = self._chosen.counted_work(batch)
             if self._operations is not None:
                 self._operations.add(GPU_KINDS[kind], batch, group, part_ns, counts)
-                self._note_bounds(batch, process, place)
+                self._note_ids(batch, place)
             self._add(kind, ChosenBatch(batch, counts), process[counts], group[counts], part_ns[counts])
         else:
             length_ns = self._add(kind, batch, process, group, end_ns - start_ns)
@@ -125,18 +126,12 @@ class GpuPart:
             self._unions.add(batch.ints("start_ns"), batch.ints("end_ns"), group)
         return length_ns
 
-    def _note_bounds(self, batch: Batch, process: Int64s, place: Int64s) -> None:
-        start_ns, correlation = batch.ints("start_ns"), batch.ints("correlation")
-        linked = np.flatnonzero(correlation)
-        self._correlations.add(process[linked], correlation[linked])
+    def _note_ids(self, batch: Batch, place: Int64s) -> None:
+        start_ns = batch.ints("start_ns")
+        self.correlations.add(batch.ints("correlation"))
         if self._chosen is not None and self._chosen.bounds_ns is not None:
             later = np.flatnonzero((start_ns >= self._chosen.bounds_ns[1]) & (batch.ints("end_ns") > start_ns))
             self._later.add(place[later], start_ns[later])
-
-    def correlations(self) -> dict[int, tuple[int, int]]:
-        """Return the least and the greatest correlation id of each process, by globalPid."""
-        found = {process: self._correlations.of(code) for code, process in enumerate(self._processes.values)}
-        return {process: bounds for process, bounds in found.items() if bounds is not None}
 
     def places_without_later_work(self) -> list[Place]:
         """Return places that are looked at and of which no operation behind the window was read."""

@@ -77,6 +77,7 @@ def test_every_field_is_declared_with_a_meaning(cls: type) -> None:
 def test_numbers_without_a_unit_only_say_which() -> None:
     told = {key.key for cls in DECLARED for key in keys_of(cls) if key.declared.unit is None and numbers_of(key)}
     assert told == POSITIONS | {"ordinal", "pid", "rows", "device", "processes", "process", "context", "stream"} | {
+        "streams",
         "fields",
         "padded",
         "max_nvtx_names",

@@ -50,6 +50,9 @@ class Outcome:
         "median of all differences between a run of HEAD and one of BASE", always=True, default=None
     )
     change_ratio: float | None = label("change over base; null where base is 0", always=True, default=None)
+    excess: float | None = label(
+        "how far HEAD is past the limit; absent for a change, and within the limit", default=None
+    )
     interval: tuple[float, float] | None = label(
         "the change with the confidence of the policy, of this figure alone", always=True, default=None
     )
@@ -164,11 +167,16 @@ class CheckResult:
         return self.verdict in {"pass", "noise"}
 
     def worst_first(self) -> tuple[Outcome, ...]:
-        """Return the outcomes by verdict, then the surest first, then by relative change, the largest first."""
+        """Return the outcomes by verdict, then by the time that they cost, then the surest and largest change first."""
         return tuple(
             sorted(
                 self.outcomes,
-                key=lambda outcome: (ORDER.index(outcome.verdict), _chance(outcome), -_relative(outcome)),
+                key=lambda outcome: (
+                    ORDER.index(outcome.verdict),
+                    -_cost_s(outcome),
+                    _chance(outcome),
+                    -_relative(outcome),
+                ),
             )
         )
 
@@ -216,6 +224,13 @@ class CheckResult:
     def to_json(self, *, compact: bool = False) -> str:
         """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
         return json_text(self.to_dict(), compact=compact)
+
+
+def _cost_s(outcome: Outcome) -> float:
+    """Return by how many seconds a figure changed, or is past its limit; 0 for what is no time, or allowed."""
+    if outcome.unit != "s" or outcome.verdict not in {"fail", "noise"}:
+        return 0.0
+    return abs(outcome.change or outcome.excess or 0.0)
 
 
 def _chance(outcome: Outcome) -> float:

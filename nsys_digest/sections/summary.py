@@ -34,6 +34,7 @@ from nsys_digest.trace.collect.gpu import Place
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import EventRows, Scanned
 from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.gpu_span import gpu_span
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
@@ -132,18 +133,24 @@ def _summarize(job: _Job, source: Source) -> Digest:
     choice = choose(source, facts, job.asked, job.sections.step, job.nvtx, _threads(source, job))
     job = replace(job, selection=choice.selection, window=choice.window)
     read = _read(source, facts, job)
-    if not job.selection.is_whole and not _holds_something(read, job.selection):
+    if not job.selection.is_whole and not _holds_something(source, read, job):
         raise nothing_held(source, facts, _every_place(source, job), job.asked)
     return _digest(source, facts, read, job)
 
 
-def _holds_something(read: _Read, selection: Selection) -> bool:
-    """Tell whether anything counts, and whether there is GPU work, ever, where devices or streams are asked for."""
-    scanned = read.scanned
+def _holds_something(source: Source, read: _Read, job: _Job) -> bool:
+    """Tell whether anything counts, and whether there is GPU work, ever, where devices or streams are asked for.
+
+    A window within the GPU span in which nothing happened is all idle, which is something.
+    """
+    scanned, selection = read.scanned, job.selection
     if (selection.devices is not None or selection.streams is not None) and not any(scanned.gpu.looked_at):
         return False
     totals = (scanned.gpu.counts, scanned.api.counts, scanned.nvtx.counts)
-    return any(bool(counts.any()) for counts in totals) or bool(read.base.dispatch_timeline)
+    if any(bool(counts.any()) for counts in totals) or read.base.dispatch_timeline:
+        return True
+    window, span = selection.window, gpu_span(source, selection.chosen, _threads(source, job))
+    return window is not None and span is not None and window.start_ns[0] < span[1] and window.end_ns[-1] > span[0]
 
 
 def _every_place(source: Source, job: _Job) -> tuple[Place, ...]:

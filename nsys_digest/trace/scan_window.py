@@ -40,8 +40,10 @@ from nsys_digest.trace.threads import Progress, Task, read_tables, values_in_ran
 
 _PLACE: Final = ("process", "device", "context", "stream")
 _MARGIN_SHARE: Final = 8
-"""The part of a window that is read behind it, where the next operation mostly is."""
+"""The part of a window that is looked at beside it too, where the next operation and the calls of work mostly are."""
 _MOST_STRETCHES: Final = 4
+_LEAST_MARGIN_ROWS: Final = 4
+"""Rows before and behind those of the window that are looked at for ids at least: rows are only nearly in order."""
 _MOST_PLACES: Final = 64
 _WORTH_SHARE: Final = 4
 """A window that is more than a quarter of the trace is read with all of it."""
@@ -83,14 +85,18 @@ def scan_window(
     _note_places(source, part)
     captures = _equal("name", source.ids_of_texts(STRINGS, CAPTURE_BEGIN_CALLS | CAPTURE_END_CALLS)) if detail else ()
     of_ranges = (*near, *_other_events(source, options, high_ns))
+    likely = _likely_ids(source, part, low_ns, high_ns) if detail else []
+    linked = _linked(likely)
     ranges = [_where(task, of_ranges) for task in part.tables_of_ranges()]
-    work = [_where(task, read_ahead) for task in part.tables_of_work()]
-    calls = [_where(task, (*near, *captures)) for task in part.tables_of_calls()]
+    read_work, read_calls = (*read_ahead, *linked), (*near, *captures, *linked)
+    work = [_where(task, read_work) for task in part.tables_of_work()]
+    calls = [_where(task, read_calls) for task in part.tables_of_calls()]
     read_tables(source, [*work, *calls, *part.tables_of_waits(), *ranges], threads, progress)
     if detail:
-        later = _next_work(source, part, high_ns, read_ahead)
-        read_tables(source, [_where(task, later, read_ahead) for task in part.tables_of_work()], threads, None)
-        _read_linked(source, part, (*read_ahead, *later), (*near, *captures), threads)
+        later = _next_work(source, part, high_ns)
+        if later:
+            read_tables(source, [_where(task, later, read_work) for task in part.tables_of_work()], threads, None)
+        _read_linked(source, part, likely, (*read_work, *later), read_calls, threads)
     name_count = None
     if part.ranking is not None:
         name_count = part.ranking.name_count
@@ -107,10 +113,8 @@ def _where(task: Task, any_of: Alternatives, none_of: Alternatives = ()) -> Task
 
 def _reaching_into(low_ns: int, high_ns: int) -> Alternatives:
     """Return the rows with a part in ``[low, high)``, or that start in it."""
-    return (
-        (Between("start_ns", None, high_ns - 1), Between("end_ns", low_ns + 1, None)),
-        (Between("start_ns", low_ns, high_ns - 1),),
-    )
+    begun = Between("start_ns", None, high_ns - 1)
+    return (begun, Between("end_ns", low_ns + 1, None)), (begun, Between("start_ns", low_ns, None))
 
 
 def _equal(column: str, values: Iterable[int]) -> Alternatives:
@@ -131,7 +135,7 @@ def _note_places(source: SelectingSource, part: TracePart) -> None:
         part.work.note_places(*np.array(rows, np.int64).reshape(-1, len(_PLACE)).T)
 
 
-def _next_work(source: SelectingSource, part: TracePart, high_ns: int, read: Alternatives) -> Alternatives:
+def _next_work(source: SelectingSource, part: TracePart, high_ns: int) -> Alternatives:
     """Return the rows of the first operations behind what was read, of places that none was read of."""
     places = part.work.places_without_later_work()
     if not places:
@@ -149,14 +153,41 @@ def _behind(place: Place, high_ns: int) -> Alternatives:
     return ((*own, Between("start_ns", high_ns, None), Less("start_ns", "end_ns")),)
 
 
+def _likely_ids(source: SelectingSource, part: TracePart, low_ns: int, high_ns: int) -> list[tuple[int, int]]:
+    """Return stretches of the correlation ids of the window, as the rows say that it is in where they are in order.
+
+    They save a second look at all rows; ids that they lack are looked for afterwards.
+    """
+    ids = Correlations()
+    for task in (*part.tables_of_work(), *part.tables_of_calls()):
+        found = source.rows_near(task.query, "start_ns", low_ns, high_ns)
+        if found is None:
+            continue
+        margin = (found[1] - found[0]) // _MARGIN_SHARE + _LEAST_MARGIN_ROWS
+        rows = found[0] - margin, found[1] + margin
+        query = replace(task.query, columns={"correlation": task.query.columns["correlation"]})
+        for batch in source.batches(query, rows):
+            ids.add(batch.ints("correlation"))
+    return ids.stretches(_MOST_STRETCHES)
+
+
+def _linked(stretches: Iterable[tuple[int, int]]) -> Alternatives:
+    return tuple((Between("correlation", *stretch),) for stretch in stretches)
+
+
 def _read_linked(
-    source: SelectingSource, part: TracePart, read_work: Alternatives, read_calls: Alternatives, threads: int
+    source: SelectingSource,
+    part: TracePart,
+    likely: list[tuple[int, int]],
+    read_work: Alternatives,
+    read_calls: Alternatives,
+    threads: int,
 ) -> None:
-    """Read the calls and the work that may belong to what was read."""
+    """Read the calls and the work that may belong to what was read, beside those of likely ids, which were."""
     ids = Correlations()
     ids.merge(part.work.correlations)
     ids.merge(part.calls.correlations)
-    linked = tuple((Between("correlation", *stretch),) for stretch in ids.stretches(_MOST_STRETCHES))
+    linked = _linked(ids.outside(likely).stretches(_MOST_STRETCHES))
     if not linked:
         return
     tasks = [_where(task, linked, read_work) for task in part.tables_of_work()]

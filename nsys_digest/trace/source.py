@@ -186,6 +186,13 @@ class SelectingSource(Source, Protocol):
         """Return the greatest value of integer columns; None of an empty table."""
         ...
 
+    def rows_near(self, query: Query, column: str, low: int, high: int) -> RowRange:
+        """Return the range of row ids in which values from ``low`` to ``high`` are, were the rows in order of them.
+
+        It is a guess: they need not be. None where nothing can be guessed.
+        """
+        ...
+
     def ids_of_texts(self, table: str, beginnings: Iterable[str]) -> list[int]:
         """Return the ids in a table of (id, value) of texts that begin so."""
         ...

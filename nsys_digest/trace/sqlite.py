@@ -227,6 +227,25 @@ class SqliteSource:
             [row] = self._connection.all(f"SELECT {terms} FROM {_quoted(query.table)}")
         return max((value for value in row if isinstance(value, int)), default=None)
 
+    def rows_near(self, query: Query, column: str, low: int, high: int) -> RowRange:
+        """Return the range of row ids in which values from ``low`` to ``high`` are, were the rows in order of them."""
+        term = _term(query.columns[column], self._tables[query.table])
+        with self._lock:
+            key = self._key(query.table)
+            first, last = (1, 0) if key is None else self._range(query.table, key)
+            if first > last:
+                return None
+            sql = f"SELECT {term} FROM {_quoted(query.table)} WHERE {key} >= ? ORDER BY {key} LIMIT 1"
+            ends = []
+            for value in (low, high):
+                below, above = first, last
+                while below < above:
+                    middle = (below + above) // 2
+                    [(found,)] = self._connection.all(sql.replace("?", str(middle)))
+                    below, above = (middle + 1, above) if isinstance(found, int) and found < value else (below, middle)
+                ends.append(below)
+        return min(ends), max(ends)
+
     def ids_of_texts(self, table: str, beginnings: Iterable[str]) -> list[int]:
         """Return the ids of texts that begin so."""
         if not {"id", "value"} <= set(self._tables.get(table, ())):

@@ -22,6 +22,16 @@ class Correlations:
         """Take the ids of another."""
         self._ids += other._ids
 
+    def outside(self, stretches: list[tuple[int, int]]) -> Correlations:
+        """Return the ids that are in none of those stretches."""
+        found = Correlations()
+        for ids in self._ids:
+            inside = np.zeros(ids.size, bool)
+            for low, high in stretches:
+                inside |= (ids >= low) & (ids <= high)
+            found.add(ids[~inside])
+        return found
+
     def stretches(self, most: int) -> list[tuple[int, int]]:
         """Return stretches ``[least, greatest]`` that together hold all ids, cut where the widest holes are."""
         ids = np.unique(np.concatenate((np.zeros(0, np.int64), *self._ids)))

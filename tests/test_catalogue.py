@@ -79,8 +79,12 @@ def test_numbers_without_a_unit_only_say_which() -> None:
     assert told == POSITIONS | {"ordinal", "pid", "rows", "device", "processes", "process", "context", "stream"} | {
         "streams",
         "fields",
+        "graph",
         "padded",
         "max_nvtx_names",
+        "warmup",
+        "at_min",
+        "at_max",
         "value",
         "devices",
         "thread",

@@ -76,4 +76,4 @@ def test_an_empty_word_is_no_path(words: tuple[str, ...]) -> None:
 
 def test_a_section_that_is_misspelt(tmp_path: Path) -> None:
     line = the_line(call("summarize", "--sections", "idel,nvtx", tmp_path / "any.sqlite"), 2, "usage-invalid")
-    assert line.startswith("there is no section idel; did you mean idle? The sections are idle, launch, ")
+    assert line.startswith("there is no section idel; did you mean idle? The sections are nvtx, idle, ")

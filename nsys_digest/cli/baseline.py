@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
+from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StepName, StoreFolder, Warmup
 from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side, warn_of_damaged
 from nsys_digest.cli.selection import (
@@ -38,9 +38,6 @@ Runs: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUN", help="Trac
 Commit: TypeAlias = Annotated[
     str | None, typer.Option("--commit", metavar="ID", help="The commit. Default: $GITHUB_SHA or $CI_COMMIT_SHA.")
 ]
-StepName: TypeAlias = Annotated[
-    str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
-]
 
 
 @app.command("save")
@@ -56,7 +53,9 @@ def save(
     device: Devices = None,
     process: Processes = None,
     stream: Streams = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
 ) -> None:
     """Keep the digest of each run under a name.
 
@@ -65,7 +64,9 @@ def save(
     from nsys_digest.gate.baselines import Store
 
     looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
-    side = read_side(runs, **together(looked_at, steps=steps, categories=categories)).side
+    side = read_side(
+        runs, **together(looked_at, steps=steps, warmup=warmup, categories=categories, folds=fold or ())
+    ).side
     saved = Store(store).save(name, side, commit or _commit())
     write_paths(saved)
 
@@ -84,7 +85,9 @@ def update(
     device: Devices = None,
     process: Processes = None,
     stream: Streams = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
 ) -> None:
     """Keep the digest of each run in place of earlier ones.
 
@@ -93,7 +96,9 @@ def update(
     from nsys_digest.gate.baselines import Store
 
     looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
-    side = read_side(runs, **together(looked_at, steps=steps, categories=categories)).side
+    side = read_side(
+        runs, **together(looked_at, steps=steps, warmup=warmup, categories=categories, folds=fold or ())
+    ).side
     saved, dropped = Store(store).update(name, side, commit or _commit(), keep)
     write_paths(saved)
     if dropped:

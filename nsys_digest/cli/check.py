@@ -12,10 +12,12 @@ from nsys_digest.cli.options import (
     AllowUnlike,
     CategoriesFile,
     Compact,
+    Folds,
     FormatChoice,
     Output,
     StepName,
     StoreFolder,
+    Warmup,
     words_of,
 )
 from nsys_digest.cli.output import Format, check_output, chosen_format, end_with, in_ci, try_all, write
@@ -81,7 +83,9 @@ def command(
     device: Devices = None,
     process: Processes = None,
     stream: Streams = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[
@@ -107,7 +111,7 @@ def command(
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
     looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
-    options = together(looked_at, steps=steps, categories=categories)
+    options = together(looked_at, steps=steps, warmup=warmup, categories=categories, folds=fold or ())
     limits = [
         (key, text)
         for key, texts in (("max", most), ("min", least), ("max_change", max_change))
@@ -154,9 +158,10 @@ def command(
         found = no_result(error, head, baseline or [], allowed)
         end_with(error, try_all(wanted.writers(forms_of_no_result(found, policy_file), to_stdout=False)))
         return
-    kept = {"--store": store, "--steps": steps, "--categories": categories}
+    kept = {"--store": store, "--steps": steps, "--warmup": warmup, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
     again += [] if allowed.selection == asked else asked.command_words()
+    again += [word for rule in fold or () for word in ("--fold", rule)]
     forms = forms_of_result(result, policy_file, top, again)
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))
 

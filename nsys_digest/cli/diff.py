@@ -10,10 +10,12 @@ from nsys_digest.cli.options import (
     AllowUnlike,
     CategoriesFile,
     Compact,
+    Folds,
     FormatChoice,
     Output,
     StepName,
     StoreFolder,
+    Warmup,
     words_of,
 )
 from nsys_digest.cli.output import check_output, chosen_format, note, write_report
@@ -29,6 +31,9 @@ from nsys_digest.cli.selection import (
     together,
 )
 from nsys_digest.errors import UsageInvalid
+
+if TYPE_CHECKING:
+    pass
 
 
 def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str], list[str]]:
@@ -52,7 +57,7 @@ def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str],
     if len(runs) != 2:
         count = "no path is" if not runs else "1 path is" if len(runs) == 1 else f"{len(runs)} paths are"
         raise UsageInvalid(
-            f"diff compares BASE with HEAD, but {count} given; for repeats give the runs of BASE behind --base, and "
+            f"diff compares BASE with HEAD, but {count} given; for repeats give the runs of BASE after --base, and "
             "those of HEAD behind --head"
         )
     return runs[:1], runs[1:]
@@ -92,7 +97,9 @@ def command(
     device: Devices = None,
     process: Processes = None,
     stream: Streams = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
     compact: Compact = False,
 ) -> None:
     """Say what moved from BASE to HEAD, and why.
@@ -111,7 +118,7 @@ def command(
     reasons = words_of(allow_mismatch)
     check_reasons(reasons)
     looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
-    options = together(looked_at, steps=steps, categories=categories)
+    options = together(looked_at, steps=steps, warmup=warmup, categories=categories, folds=fold or ())
     head_side = read_side(of_head, store, **options)
     base_side = read_side(of_base, store, head_side.side, **options)
     for text in (*head_side.notes, *base_side.notes):

@@ -18,6 +18,7 @@ from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.looked_at import LookedAt
 from nsys_digest.sections.lost_rows import LostRows, lost_rows
 from nsys_digest.sections.section_options import SectionOptions
+from nsys_digest.sections.shared_out import SharedOut, shared_out
 from nsys_digest.sections.unlaunched_work import unlaunched_work
 from nsys_digest.selection import Selection
 from nsys_digest.trace.collect.gpu import GpuTotals
@@ -79,10 +80,19 @@ class Context:
     @cached_property
     def exposed(self) -> list[Intervals]:
         """When a collective ran on each device, and no other kernel did, in the window or not."""
-        kernels = self.kernels
-        if not self.selection.is_whole:
-            kernels = Classified(self.events.operations, self.strings, self.options.kernel_categories)
-        return exposed_collectives(kernels, len(self.gpu.devices))
+        return exposed_collectives(self.whole_kernels, len(self.gpu.devices))
+
+    @cached_property
+    def whole_kernels(self) -> Classified:
+        """The kernels by category, whole, whether or not they have a part in the window."""
+        if self.selection.is_whole:
+            return self.kernels
+        return Classified(self.events.operations, self.strings, self.options.kernel_categories)
+
+    @cached_property
+    def shared_out(self) -> SharedOut:
+        """The busy time of each device, shared out among kinds of work."""
+        return shared_out(self.whole_kernels, len(self.gpu.devices), self.selection)
 
     @cached_property
     def lost(self) -> LostRows:

@@ -17,6 +17,7 @@ from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
+from nsys_digest.model.section_types import NEED_CATEGORIES
 from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.base import BaseFigures, base_figures
@@ -32,7 +33,7 @@ from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.gpu import Place
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.collect.whole import EventRows, Scanned
+from nsys_digest.trace.collect.whole import EventRows, Extras, Scanned
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.gpu_span import gpu_span
 from nsys_digest.trace.inspection import inspect_source
@@ -80,18 +81,16 @@ def summarize_selection(
 
 
 def _job(trace: Path, options: SummarizeOptions) -> _Job:
-    chosen = options.sections
-    classified = (
-        options.categories is not None or options.steps is not None or {"communication", "categories"} & set(chosen)
-    )
+    chosen = options.made_sections
+    classified = options.categories is not None or options.steps is not None or NEED_CATEGORIES & set(chosen)
     ordered = load_kernel_categories(options.categories) if classified else KernelCategories(())
     return _Job(
         trace,
         os.fspath(trace),
         dict(options.labels),
         options.top,
-        NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names),
-        SectionOptions(chosen, options.gaps, ordered, options.steps),
+        NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names, options.folds),
+        SectionOptions(chosen, options.gaps, ordered, options.steps, options.warmup_steps),
         options.threads,
         options.progress,
         options.when_read,
@@ -176,9 +175,11 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         session_ns=facts.session_ns,
         threads=_threads(source, job),
         detail=job.sections.needs_events,
+        extras=Extras(graphs="graphs" in job.sections.sections, payloads="nvtx_payload" in job.sections.sections),
         chosen=_chosen(job),
         progress=job.progress,
-        reading=job.reading,
+        # of which device a call is that launched nothing is told by all that its thread launched
+        reading="whole" if "by_device" in job.sections.sections else job.reading,
     )
     if job.when_read is not None:
         job.when_read()
@@ -233,6 +234,7 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
             job.sections.sections,
             categories=job.sections.kernel_categories.file,
             steps=job.sections.step,
+            warmup=None if job.sections.step is None else job.sections.warmup,
             incomplete=is_incomplete(scanned, facts, strings, warned, gpu),
             asked=job.asked,
             window=job.window,

@@ -65,7 +65,7 @@ def warnings(
         warned.append(failure)
     if of_sections is None and (outside := outside_session(gpu.busy, facts.session_ns)):
         warned.append(outside)
-    if not any(counter.total() for counter in rows.values()):
+    if whole and not any(counter.total() for counter in rows.values()):
         warned.append(nothing_recorded(facts))
     order = list(CODES)
     return tuple(sorted(dict.fromkeys(warned), key=lambda warn: order.index(warn.code)))

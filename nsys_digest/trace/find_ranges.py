@@ -97,7 +97,7 @@ def _read(
     if query is None:
         return None
     options = options if wanted is None else replace(options, max_names=_NO_LIMIT)
-    part = NvtxPart(partial(source.strings, STRINGS), options, None, None, 0, chosen, wanted)
+    part = NvtxPart(partial(source.strings, STRINGS), options, None, None, 0, chosen, wanted=wanted)
     read_tables(source, [Task(query, part.add, threading.Lock())], threads, None)
     return part
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.kernels import KernelPart, KernelTotals
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.collect.whole import Activity, EventRows, Scanned, TracePart
+from nsys_digest.trace.collect.whole import NO_EXTRAS, Activity, EventRows, Extras, Scanned, TracePart
 from nsys_digest.trace.nsys.tables import NVTX, find_table, gpu_query
 from nsys_digest.trace.scan_window import pays_off, scan_window
 from nsys_digest.trace.source import SelectingSource, Source
@@ -25,15 +25,17 @@ def scan(
     session_ns: int | None,
     threads: int,
     detail: bool = False,
+    extras: Extras = NO_EXTRAS,
     chosen: Chosen | None = None,
     progress: Progress | None = None,
     reading: Reading = "auto",
 ) -> tuple[Scanned, Activity, EventRows | None]:
     """Read each event table once; the NVTX table twice when it has more names than are kept.
 
-    ``detail`` keeps every operation, call and range for the sections that need them one by one. ``chosen`` says what
-    counts; None is everything. Of a window, ``reading`` says whether all rows are read or only what it needs, which
-    makes no difference to the result.
+    ``detail`` keeps every operation, call and range for the sections that need them one by one, ``extras`` is what
+    single sections need beside. ``chosen`` says what counts; None is everything.
+    Of a window, ``reading`` says whether all rows are read or only what it needs, which makes no difference to the
+    result.
 
     Raises:
         ReaderUnfitError: the source's fast reader cannot read this file.
@@ -43,9 +45,16 @@ def scan(
     partly = reading == "part" or (reading == "auto" and pays_off(source, chosen))
     if partly and isinstance(source, SelectingSource) and chosen is not None and chosen.bounds_ns is not None:
         return scan_window(
-            source, options, chosen, session_ns=session_ns, threads=threads, detail=detail, progress=progress
+            source,
+            options,
+            chosen,
+            session_ns=session_ns,
+            threads=threads,
+            detail=detail,
+            extras=extras,
+            progress=progress,
         )
-    part = TracePart(source, options, session_ns, detail=detail, chosen=chosen)
+    part = TracePart(source, options, session_ns, detail=detail, extras=extras, chosen=chosen)
     read_tables(source, [*part.tables()], threads, progress)
     name_count = None
     if part.ranking is not None:

@@ -26,7 +26,7 @@ from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.correlations import Correlations
 from nsys_digest.trace.collect.gpu import Place
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.collect.whole import Activity, EventRows, Scanned, TracePart
+from nsys_digest.trace.collect.whole import NO_EXTRAS, Activity, EventRows, Extras, Scanned, TracePart
 from nsys_digest.trace.nsys.tables import (
     NVTX,
     NVTX_DOMAIN_CREATE,
@@ -69,13 +69,14 @@ def scan_window(
     session_ns: int | None,
     threads: int,
     detail: bool,
+    extras: Extras = NO_EXTRAS,
     progress: Progress | None = None,
 ) -> tuple[Scanned, Activity, EventRows | None]:
     """Read what the figures of a window need.
 
     What is returned and raised is that of :func:`nsys_digest.trace.scan.scan`.
     """
-    part = TracePart(source, options, session_ns, detail=detail, chosen=chosen)
+    part = TracePart(source, options, session_ns, detail=detail, extras=extras, chosen=chosen)
     assert chosen.bounds_ns is not None
     low_ns, high_ns = chosen.bounds_ns
     near = _reaching_into(low_ns, high_ns)

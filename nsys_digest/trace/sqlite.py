@@ -321,11 +321,12 @@ class SqliteSource:
 
 
 def _term(column: Column, present: tuple[str, ...]) -> str:
-    absent = str(column.absent) if isinstance(column.absent, int) else _literal(column.absent)
+    # SQLite reads 9e999 as infinity
+    absent = _literal(column.absent) if isinstance(column.absent, str) else str(column.absent).replace("inf", "9e999")
     if column.name is None or column.name not in present:
         return absent
     term = f"coalesce({_quoted(column.name)}, {absent})"
-    return term if isinstance(column.absent, int) else f"CAST({term} AS TEXT)"
+    return f"CAST({term} AS TEXT)" if isinstance(column.absent, str) else term
 
 
 def _literal(text: str) -> str:

@@ -15,6 +15,7 @@ from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
 from nsys_digest.algorithms.streaming import StreamingUnion, windows_of_sorted
 from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
 from nsys_digest.trace.collect.correlations import Correlations
+from nsys_digest.trace.collect.graphs import GraphPart, GraphTotals
 from nsys_digest.trace.collect.operations import OperationPart, OperationRows
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.columns import Bools
@@ -54,15 +55,19 @@ class GpuTotals:
     """Operations without length."""
     looked_at: tuple[bool, ...]
     """Whether each place is looked at; groups of others have no counts."""
+    graphs: GraphTotals | None = None
+    """Launches of CUDA graphs, where they were asked for."""
 
 
 class GpuPart:
     """Some of the GPU activity: totals and unions, and with ``rows`` every operation."""
 
-    def __init__(self, rows: Mapping[str, int] | None = None, chosen: Chosen | None = None) -> None:
+    def __init__(
+        self, rows: Mapping[str, int] | None = None, chosen: Chosen | None = None, *, graphs: bool = False
+    ) -> None:
         """Start without a row; ``rows`` keeps every operation: about how many there are of each kind.
 
-        ``chosen`` says what counts; None is everything.
+        ``chosen`` says what counts; None is everything. ``graphs`` adds up CUDA graphs.
         """
         self._chosen = chosen
         self._processes, self._devices, self._contexts, self._streams = Codes(), Codes(), Codes(), Codes()
@@ -81,6 +86,7 @@ class GpuPart:
         self._operations = None if rows is None else OperationPart(rows)
         self.correlations, self._later = Correlations(), Bounds()
         """Correlation ids, and starts behind the window by place; of operations that are kept in part."""
+        self._graphs = GraphPart() if graphs else None
 
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
@@ -114,6 +120,8 @@ class GpuPart:
         if skipped:
             self._skipped_count += int(skipped)
             length_ns = np.maximum(length_ns, 0)
+        if self._graphs is not None:
+            self._graphs.add(GPU_KINDS[kind], batch, length_ns)
         self._totals.add(group, length_ns)
         in_graph = batch.ints("graph_node") != 0
         if in_graph.any():
@@ -177,6 +185,8 @@ class GpuPart:
         self._unions.merge(other._unions, group)
         if self._operations is not None and other._operations is not None:
             self._operations.merge(other._operations, group, [kind for kind, _ in other._groups.pairs])
+        if self._graphs is not None and other._graphs is not None:
+            self._graphs.merge(other._graphs)
 
     def finish(self) -> tuple[GpuTotals, Iterator[GroupedIntervals], OperationRows | None]:
         """End the part: return the totals, all activity by group in windows of time, and the operations if kept."""
@@ -195,6 +205,7 @@ class GpuPart:
             graph_node_kernel_count=self._graph_node_kernel_count,
             skipped_count=self._skipped_count,
             looked_at=tuple(self._looked_at().tolist()),
+            graphs=None if self._graphs is None else self._graphs.finish(),
         )
         return totals, windows, operations
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
 from nsys_digest.compare.runs import Run, RunSet
+from nsys_digest.errors import UsageInvalid
 from nsys_digest.findings.rules import with_findings
 from nsys_digest.gate.baselines import Store
 from nsys_digest.gate.checks import check_sides
@@ -24,10 +25,10 @@ from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import load_kernel_categories
+from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.model.stored import is_stored, read_stored
 from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.summary import classify_trace, inspect_trace, summarize_trace
-from nsys_digest.trace.source import Reader
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
 Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
@@ -50,6 +51,12 @@ def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords
         gaps: how many of the longest gaps ``idle`` lists, 10.
         categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
         steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
+        window: the time to look at, on the trace's clock: ``"6.5s:7s"``, ``"250ms:"``, ``"10%:90%"`` of the GPU span,
+            or a pair of seconds, None for an open side; see docs/selection.md.
+        within: NVTX ranges to look within, one or several: a name or glob, ``NAME#3``, ``NAME#2..9``, ``FIRST..LAST``.
+        skip_warmup: look from the second instance of ``steps`` on, or from the first dispatch mark.
+        device, stream: CUDA ordinals and streams of the GPU work to look at, one or several.
+        process: processes to look at, by id or glob of the name, one or several.
         labels: what else to say of the run, for example its commit; kept in ``run.labels``.
         threads: reader threads; by default as many as pay off for the size of the file.
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
@@ -60,7 +67,7 @@ def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
         TypeError: there is no such option.
         UsageInvalid: an argument is out of range. CategoriesInvalid: the categories file is wrong.
-        MissingData: no range has the name of the step.
+        MissingData: no range has the name of the step, or nothing is left of what is to be looked at.
 
     """
     return with_findings(summarize_trace(Path(trace), options_of(options)))
@@ -76,18 +83,22 @@ def inspect(trace: str | os.PathLike[str]) -> Inspection:
     return inspect_trace(Path(trace))
 
 
-def classify(
-    trace: str | os.PathLike[str], *, categories: str | os.PathLike[str] | None = None, reader: Reader = "auto"
-) -> CategoryUse:
+def classify(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> CategoryUse:
     """Say which category each kernel of a trace is in, by which pattern, and which kernels no pattern takes.
+
+    Args:
+        trace: path of the ``.sqlite`` file.
+        options: those of :func:`summarize`; categories, reader and those that say what is looked at count.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
+        TypeError: there is no such option. UsageInvalid: one makes no sense.
         CategoriesInvalid: the categories file is wrong.
+        MissingData: nothing is left of the kernels.
 
     """
-    kernel_categories = load_kernel_categories(None if categories is None else Path(categories))
-    return classify_trace(Path(trace), kernel_categories, reader)
+    chosen = options_of(options)
+    return classify_trace(Path(trace), load_kernel_categories(chosen.categories), chosen)
 
 
 def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:
@@ -202,6 +213,7 @@ def diff(
         of_base,
         of_head,
         allow_mismatch=allow_mismatch,
+        asked=chosen.selection,
         kernel_categories=lambda: load_kernel_categories(chosen.categories),
         tool_version=__version__,
     )
@@ -238,7 +250,8 @@ def check(
 
     """
     read = policy if isinstance(policy, Policy) else load_policy(None if policy is None else Path(policy))
-    chosen = options_of(options)
+    asked = asked_of(options, read)
+    chosen = replace(options_of(options), selection=asked)
     of_head = resolve(head, chosen, Store(store))
     of_base = None if baseline is None else resolve(baseline, chosen, Store(store), like=of_head.side)
     return check_sides(
@@ -247,7 +260,25 @@ def check(
         read,
         allow_mismatch=allow_mismatch,
         min_repeats=min_repeats,
+        asked=asked,
         notes=[note for found in (of_head, of_base) if found is not None for note in (*found.damaged, *found.notes)],
+    )
+
+
+def asked_of(options: SummarizeKeywords, policy: Policy) -> SelectionOptions:
+    """Return what a check looks at: what its options say, or what the policy says.
+
+    Raises:
+        UsageInvalid: both do, and not the same.
+
+    """
+    asked = options_of(options).selection
+    if policy.selection.is_whole or asked == policy.selection:
+        return asked
+    if asked.is_whole:
+        return policy.selection
+    raise UsageInvalid(
+        f"{policy.source} says what to look at ({policy.selection.words}), and other options are given; leave one away"
     )
 
 

@@ -9,11 +9,26 @@ import typer
 from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
 from nsys_digest.cli.scarce import shortage_at
+from nsys_digest.cli.selection import (
+    Devices,
+    Processes,
+    SkipWarmup,
+    Streams,
+    Window,
+    Within,
+    selection_keywords,
+)
 
 
 def command(
     trace: Trace,
     categories: CategoriesFile = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to list in text and markdown.")] = 40,
@@ -29,5 +44,7 @@ def command(
     from nsys_digest.report.categories import categories_report
 
     with shortage_at(trace):
-        found = classify(trace, categories=categories)
+        found = classify(
+            trace, categories=categories, **selection_keywords(window, within, skip_warmup, device, process, stream)
+        )
     write_report(lambda: found.to_json(compact=compact), lambda: categories_report(found, top), chosen, output)

@@ -22,6 +22,15 @@ from nsys_digest.cli.options import (
 )
 from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
 from nsys_digest.cli.progress import progress_bar
+from nsys_digest.cli.selection import (
+    Devices,
+    Processes,
+    SkipWarmup,
+    Streams,
+    Window,
+    Within,
+    selection_keywords,
+)
 from nsys_digest.errors import UsageInvalid
 
 
@@ -80,6 +89,12 @@ def command(
     ] = False,
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     warmup: Warmup = None,
     categories: CategoriesFile = None,
     label: Labels = None,
@@ -119,6 +134,7 @@ def command(
             reader=reader.value,
             progress=show,
             when_read=give_back_freed_memory,
+            **selection_keywords(window, within, skip_warmup, device, process, stream),
         )
     reported = chosen is not Format.json and on_terminal(output)  # whoever watches reads them in the report
     if not quiet and not reported:

@@ -23,6 +23,7 @@ from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.columns import Ints, small_ids
 from nsys_digest.trace.events import NONE, Events, Operations
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, name_of
@@ -43,7 +44,10 @@ class DeviceGaps:
     start_ns: Int64s
     end_ns: Int64s
     ended_by: Ints
-    """Index of the operation that ends each gap: of those that start with its end, the one that ends first."""
+    """Index of the operation that ends each gap: of those that start with its end, the one that ends first.
+
+    Of a gap that a window cuts it is the one that ended all of it; ``NONE`` behind the last operation.
+    """
 
     def some(self, chosen: Int64s | slice) -> DeviceGaps:
         """Return the gaps at those positions."""
@@ -79,14 +83,15 @@ class ThreadGaps:
             yield slice(at, min(at + _SLICE, high))
 
 
-def device_gaps(events: Events, device: int) -> DeviceGaps:
-    """Return the gaps between the busy stretches of a device."""
+def device_gaps(events: Events, device: int, selection: Selection = WHOLE) -> DeviceGaps:
+    """Return the gaps between the busy stretches of a device; with a window all of it in which the device was idle."""
     operations = events.operations
     own = np.flatnonzero((operations.device == device) & (operations.end_ns > operations.start_ns))
     start_ns, end_ns = operations.start_ns[own], operations.end_ns[own]
-    between = gaps(union(start_ns, end_ns))
+    busy = union(start_ns, end_ns)
+    between = gaps(busy) if selection.window is None else subtract(selection.window, busy)
     first = np.searchsorted(start_ns, between.end_ns, side="left")
-    behind = np.searchsorted(start_ns, between.end_ns, side="right")
+    behind = np.searchsorted(start_ns, np.append(start_ns, 0)[first], side="right")
     for several in np.flatnonzero(behind - first > 1).tolist():
         tied = np.arange(first[several], behind[several])
         ops = own[tied]
@@ -94,12 +99,13 @@ def device_gaps(events: Events, device: int) -> DeviceGaps:
         # of those that end first one that the trace can explain
         keys = (call, operations.correlation[ops], operations.kind[ops], call == NONE, end_ns[tied])
         first[several] = tied[np.lexsort(keys)[0]]
-    return DeviceGaps(between.start_ns, between.end_ns, small_ids(own[first], operations.start_ns.size))
+    ended_by = np.append(own, NONE)[first]
+    return DeviceGaps(between.start_ns, between.end_ns, small_ids(ended_by, operations.start_ns.size))
 
 
 def thread_of_gaps(events: Events, found: DeviceGaps) -> Int64s:
     """Return the thread of the call that launched the end of each gap, ``NONE`` where the trace does not say."""
-    call = events.operations.call[found.ended_by]
+    call = np.append(events.operations.call, NONE)[found.ended_by]  # NONE is the last position
     return np.where(call == NONE, NONE, events.calls.thread_of(call))
 
 
@@ -172,10 +178,13 @@ class _ByRange:
 class _DeviceCauses:
     """The idle time of one device by cause, added up batch of threads by batch of threads."""
 
-    def __init__(self, events: Events, device: int, ordinal: int, top: int, first_ns: int) -> None:
+    def __init__(self, events: Events, device: int, ordinal: int, top: int, selection: Selection) -> None:
         self._events = events
         self.device, self.ordinal = device, ordinal
-        found = device_gaps(events, device)
+        found = device_gaps(events, device, selection)
+        took_time = events.operations.end_ns > events.operations.start_ns
+        own = took_time & (events.operations.device == device)
+        first_ns = int(events.operations.start_ns[np.argmax(own)])
         length_ns = found.end_ns - found.start_ns
         self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
         self._by_thread = ThreadGaps.of(events, found)
@@ -187,7 +196,7 @@ class _DeviceCauses:
         by_place = np.argsort(place)
         self._listed = place[by_place]
         """The longest gaps."""
-        self._listed_busy_ns = _busy_before(found, longest[by_place], first_ns)
+        self._listed_busy_ns = _busy_before(found, longest[by_place], first_ns, selection)
         self._listed_causes = np.zeros((len(CAUSES), self._listed.size), np.int64)
         alone = self._by_thread.unattributed()
         self._add(alone, _unattributed(self._by_thread.gaps.some(alone)))
@@ -237,11 +246,13 @@ class _DeviceCauses:
         chains = ranges_of_gaps(
             self._events.ranges, name_of_group, self._by_thread.thread[self._listed], found.start_ns, found.end_ns
         )
+        started = np.append(self._events.operations.start_ns, 0)[found.ended_by] == found.end_ns
+        ended_by = np.where((found.ended_by != NONE) & started, found.ended_by, NONE)
         rows = zip(
             found.start_ns.tolist(),
             (found.end_ns - found.start_ns).tolist(),
             before.tolist(),
-            found.ended_by.tolist(),
+            ended_by.tolist(),
             self._listed_causes.T.tolist(),
             chains,
             self._listed_busy_ns.tolist(),
@@ -272,11 +283,16 @@ def _longest(length_ns: Int64s, top: int) -> Int64s:
     return candidates[np.argsort(-length_ns[candidates], kind="stable")][:top]
 
 
-def _busy_before(found: DeviceGaps, chosen: Int64s, first_ns: int) -> Int64s:
-    """Return the busy time of the device before some of its gaps, since its first start; gaps are in order of start."""
+def _busy_before(found: DeviceGaps, chosen: Int64s, first_ns: int, selection: Selection) -> Int64s:
+    """Return the busy time of the device before some of its gaps, in the window or since its first start.
+
+    Gaps are in order of start.
+    """
     length_ns = found.end_ns - found.start_ns
     idle_before_ns = np.cumsum(length_ns) - length_ns
-    busy_ns: Int64s = found.start_ns[chosen] - first_ns - idle_before_ns[chosen]
+    start_ns = found.start_ns[chosen]
+    since_ns = start_ns - first_ns if selection.window is None else selection.on_clock(start_ns)
+    busy_ns: Int64s = since_ns - idle_before_ns[chosen]
     return busy_ns
 
 
@@ -292,29 +308,32 @@ def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
 
 
 def idle(
-    events: Events, devices: Sequence[int], top: int, strings: Mapping[int, str], range_names: Sequence[str]
+    events: Events,
+    devices: Mapping[int, int],
+    top: int,
+    strings: Mapping[int, str],
+    range_names: Sequence[str],
+    selection: Selection = WHOLE,
 ) -> Idle:
     """Explain all idle time within the span of each device.
 
-    ``devices`` are the CUDA ordinals by index, ``strings`` the texts of string ids, ``range_names`` by group.
+    ``devices`` are the CUDA ordinals of those that have a span, by index, ``strings`` the texts of string ids,
+    ``range_names`` by group.
     """
     operations = events.operations
-    took_time = operations.end_ns > operations.start_ns
     operation_name = partial(operation_name_of, operations, strings)
     timeline_of = lru_cache(1)(lambda lines: ThreadTimeline.of(events, lines))  # those of all would not fit
     ids: dict[str, int] = {}
     groups = int(events.ranges.group.max(initial=-1)) + 1
     name_of_group = np.array([ids.setdefault(name, len(ids)) for name in range_names[:groups]], np.int64)
-    all_lines = list(thread_batches(events))
+    all_lines = list(thread_batches(events, selection.window))
     explained, longest = [], []
-    for index, ordinal in enumerate(devices):
-        own = took_time & (operations.device == index)
-        if own.any():
-            causes = _DeviceCauses(events, index, ordinal, top, int(operations.start_ns[np.argmax(own)]))
-            for lines in all_lines:
-                causes.add_threads(lines, timeline_of)
-            explained.append(causes.result(range_names))
-            longest += causes.longest(operation_name, list(ids), name_of_group)
+    for index, ordinal in devices.items():
+        causes = _DeviceCauses(events, index, ordinal, top, selection)
+        for lines in all_lines:
+            causes.add_threads(lines, timeline_of)
+        explained.append(causes.result(range_names))
+        longest += causes.longest(operation_name, list(ids), name_of_group)
     longest.sort(key=lambda gap: (-gap.length_ns, gap.device, gap.start_ns))
     return Idle(tuple(explained), tuple(longest[:top]))
 
@@ -322,18 +341,22 @@ def idle(
 def _ended_last(events: Events, device: int, end_ns: Int64s) -> Int64s:
     """Return the operation of a device that ends at each time; of several the first kind, then the last to start.
 
-    At each of the times some operation of the device ends that took time.
+    ``NONE`` where no operation of the device that took time ends then.
     """
     operations = events.operations
     candidates = np.flatnonzero((operations.device == device) & np.isin(operations.end_ns, end_ns))
     candidates = candidates[operations.start_ns[candidates] < operations.end_ns[candidates]]
     keys = (-operations.start_ns[candidates], operations.kind[candidates], operations.end_ns[candidates])
     candidates = candidates[np.lexsort(keys)]
-    return candidates[np.searchsorted(operations.end_ns[candidates], end_ns)]
+    place = np.searchsorted(operations.end_ns[candidates], end_ns)
+    found = np.append(candidates, NONE)[place]
+    return np.where(np.append(operations.end_ns[candidates], 0)[place] == end_ns, found, NONE)
 
 
 def operation_name_of(operations: Operations, strings: Mapping[int, str], operation: int) -> str:
-    """Return what an operation is called in a list of gaps."""
+    """Return what an operation is called in a list of gaps; ``NONE`` is the edge of the window."""
+    if operation == NONE:
+        return "[window]"
     kind, label = GPU_KINDS[int(operations.kind[operation])], int(operations.label[operation])
     if kind == "kernel":
         short, _ = operations.kernel_labels[label]
@@ -345,7 +368,8 @@ def operation_name_of(operations: Operations, strings: Mapping[int, str], operat
 
 def _make(context: Context) -> Made:
     names = context.scanned.nvtx.names
-    return Made(idle(context.events, context.ordinals, context.options.gaps, context.strings, names))
+    devices = {index: device.device for index, device in enumerate(context.gpu.devices) if device.did_work}
+    return Made(idle(context.events, devices, context.options.gaps, context.strings, names, context.selection))
 
 
 SECTION = Section("idle", _make, Lane.time, frozenset({Blind.unlaunched_work}))

@@ -11,21 +11,25 @@ from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.section_types import Launch, LaunchCost
 from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import NEVER, LaunchedWork
+from nsys_digest.sections.looked_at import LookedAt
 from nsys_digest.sections.section import Blind, Lane, Made, Section
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.events import CLASSES, NONE, Calls, Events
+from nsys_digest.trace.events import CLASSES, NONE, Calls
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 
 
-def launch(events: Events, work: LaunchedWork, without_work_count: int | None) -> Launch:
+def launch(looked: LookedAt, work: LaunchedWork, without_work_count: int | None) -> Launch:
     """Measure the launch calls that launched a kernel or a graph; by recorded name, most launches first.
 
     ``without_work_count`` are launches without a GPU row.
     """
+    events = looked.events
     calls = events.calls
     call, first_ns = work.first_starts()
     group = calls.group[call]
     counted = first_ns != NEVER
+    if looked.calls is not None:
+        counted &= looked.calls[call]
     counted &= (calls.class_of_group == CLASSES.index(CallClass.launch))[group]
     ids: dict[str, int] = {}
     id_of = np.array([ids.setdefault(name, len(ids)) for name in calls.names], np.int64)
@@ -39,7 +43,8 @@ def launch(events: Events, work: LaunchedWork, without_work_count: int | None) -
     }
     graphs = counted & calls.graph_group[group]
     kernels = counted & ~graphs
-    unmatched = (events.operations.kind == GPU_KINDS.index("kernel")) & (events.operations.call == NONE)
+    operations = looked.operations
+    unmatched = (operations.kind == GPU_KINDS.index("kernel")) & (operations.call == NONE)
     return Launch(
         by_api=dict(sorted(costs.items(), key=lambda item: (-item[1].api.count, item[0]))),
         kernels=_cost(calls, call[kernels], first_ns[kernels]),
@@ -62,7 +67,7 @@ def _cost(calls: Calls, launched: Ints, first_ns: Int64s) -> LaunchCost:
 
 SECTION = Section(
     "launch",
-    lambda context: Made(launch(context.events, context.launched, context.lost.launch_count)),
+    lambda context: Made(launch(context.looked, context.launches, context.lost.launch_count)),
     Lane.launches,
     frozenset({Blind.unlaunched_work}),
 )

@@ -15,10 +15,11 @@ from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.events import CLASSES, Events
 
 
-def thread_batches(events: Events) -> Iterator[Lines]:
-    """Cut the threads that made calls into batches of which each is looked at as a whole."""
+def thread_batches(events: Events, window: Intervals | None = None) -> Iterator[Lines]:
+    """Cut the threads that made calls into batches of which each is looked at as a whole; the window fits in too."""
     calls, ranges, operations = events.calls, events.ranges, events.operations
     columns = [(events.start_ns, events.end_ns) for events in (calls, ranges, operations)]
+    columns += [] if window is None else [window]
     times = [(int(min(a.min(), b.min())), int(max(a.max(), b.max()))) for a, b in columns if a.size]
     if times:
         edges = calls.edges + ranges.edges[: calls.edges.size]

@@ -27,12 +27,14 @@ class CopyLabel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Every copy, in the order of the operations; arrays of shape (n,)."""
+    """Every copy that counts, in the order of the operations; arrays of shape (n,)."""
 
     label: Ints
     """Index into the labels of copies."""
     bytes: Ints
     length_ns: Ints
+    part_ns: Ints
+    """The time within what is looked at."""
 
 
 @dataclass(frozen=True, slots=True)

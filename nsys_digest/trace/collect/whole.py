@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import GroupedIntervals
-from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.collect.api import ApiPart, ApiTotals, CallRows
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.gpu import GpuPart, GpuTotals
@@ -83,14 +82,7 @@ class TracePart:
         extras: Extras = NO_EXTRAS,
         chosen: Chosen | None = None,
     ) -> None:
-        """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts.
-
-        Raises:
-            UsageInvalid: both are asked for: whole events are not clipped yet.
-
-        """
-        if detail and chosen is not None:
-            raise UsageInvalid("sections are of the whole trace; a selection goes with the base figures alone")
+        """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts."""
         self._chosen = chosen
         self._source, self._options, self._session_ns, self._detail = source, options, session_ns, detail
         self._gpu_queries = [gpu_query(source, kind, detail=detail) for kind in GPU_KINDS]
@@ -115,14 +107,27 @@ class TracePart:
 
     def tables(self) -> Iterator[Task]:
         """Yield every table that the trace has, GPU activity first, and what takes its rows."""
+        yield from self.tables_of_work()
+        yield from self.tables_of_calls()
+        yield from self.tables_of_waits()
+        yield from self.tables_of_ranges()
+
+    def tables_of_work(self) -> Iterator[Task]:
+        """Yield the tables of GPU activity, and what takes their rows."""
         lock = threading.Lock()
         for kind, query in enumerate(self._gpu_queries):
             if query is not None:
                 yield Task(query, partial(self._gpu.add, kind), lock)
-        for query, take in ((self._api_query, self._api.add), (self._wait_query, self._waits.add)):
-            if query is not None:
-                yield Task(query, take, threading.Lock())
-        yield from self.tables_of_ranges()
+
+    def tables_of_calls(self) -> Iterator[Task]:
+        """Yield the table of calls, where there is one, and what takes its rows."""
+        if self._api_query is not None:
+            yield Task(self._api_query, self._api.add, threading.Lock())
+
+    def tables_of_waits(self) -> Iterator[Task]:
+        """Yield the table of waits, where there is one and it is needed, and what takes its rows."""
+        if self._wait_query is not None:
+            yield Task(self._wait_query, self._waits.add, threading.Lock())
 
     def tables_of_ranges(self) -> Iterator[Task]:
         """Yield the table of ranges, where there is one, and what takes its rows."""
@@ -139,6 +144,21 @@ class TracePart:
         """The last time stamp."""
         return max(self._gpu.last_ns, self._api.last_ns, self._nvtx.last_ns)
 
+    @property
+    def work(self) -> GpuPart:
+        """The GPU activity."""
+        return self._gpu
+
+    @property
+    def calls(self) -> ApiPart:
+        """The calls."""
+        return self._api
+
+    @property
+    def has_open_ranges(self) -> bool:
+        """Whether a range has no end."""
+        return self._nvtx.has_open
+
     def keep_names(self, kept: frozenset[int]) -> None:
         """Forget the ranges, and from now on keep only names of those hashes apart."""
         self._nvtx = self._nvtx_part(kept)
@@ -150,9 +170,12 @@ class TracePart:
         self._waits.merge(other._waits)
         self._nvtx.merge(other._nvtx)
 
-    def finish(self, name_count: int | None) -> tuple[Scanned, Activity, EventRows | None]:
-        """End the part; ``name_count`` is that of ``Scanned``. The two halves take about as long."""
-        last_ns = self.last_ns
+    def finish(self, name_count: int | None, last_ns: int | None = None) -> tuple[Scanned, Activity, EventRows | None]:
+        """End the part; ``name_count`` is that of ``Scanned``. The two halves take about as long.
+
+        ``last_ns`` is the last time stamp of the trace, None where every row was read.
+        """
+        last_ns = self.last_ns if last_ns is None else last_ns
         (of_nvtx, ranges_in_time, ranges), ((of_gpu, work_in_time, operations), (of_api, calls)) = both(
             lambda: self._nvtx.finish(last_ns, self._api.threads), lambda: (self._gpu.finish(), self._api.finish())
         )

@@ -246,6 +246,11 @@ def wait_query(source: Source) -> Query | None:
     return Query(table, {name: Column(theirs) for name, theirs in names.items()})
 
 
+def gpu_tables(source: Source) -> list[str]:
+    """Return the tables of GPU activity."""
+    return [table for name in GPU_TABLES.values() if (table := find_table(source, name)) is not None]
+
+
 def event_tables(source: Source) -> list[str]:
     """Return the tables whose rows bound the trace in time: GPU activity, API calls, NVTX events."""
     names = (*GPU_TABLES.values(), API, NVTX)

@@ -66,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Arrow's own pool keeps what is freed; with the system's, peak memory is a tenth less.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     output.forget_written()
+    signals.say_written(output.written_line)
     try:
-        with signals.raised():
-            return _run(list(sys.argv[1:] if arguments is None else arguments))
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
     except DigestError as error:
         return _fail(str(error), error.code, error.exit_status)
     except _UsageError as error:
@@ -131,5 +131,6 @@ def _complete(arguments: list[str]) -> None:
 
 
 def _fail(message: str, code: str, status: int) -> int:
+    signals.ignore()
     output.note(message, code)
     return status

@@ -16,6 +16,7 @@ import typer
 
 from nsys_digest import __version__, signals
 from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
+from nsys_digest.cli.memory import make_sure_of_room
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.cli.scarce import shortage
 from nsys_digest.errors import DigestError, OutOfResources, UsageInvalid
@@ -108,6 +109,7 @@ def _run(arguments: list[str]) -> int:
     # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
     try:
         with command.make_context("nsys-digest", arguments) as context:
+            make_sure_of_room()
             command.invoke(context)
     except typer.Exit as done:
         output.flush_stdout()

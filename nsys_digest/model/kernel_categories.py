@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import signal
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
@@ -12,8 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from types import FrameType
-from typing import Final, NoReturn, Self
+from typing import Self
 
 from nsys_digest.errors import CategoriesInvalid
 from nsys_digest.files import read_text_file
@@ -42,8 +40,6 @@ KINDS = (
 SEARCHED = 50_000
 """Characters of a name that patterns are looked for in: all of every name that a compiler makes."""
 
-_ALLOWANCE_S: Final = 5.0
-_MORE_A_NAME_S: Final = 0.001
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]*")
 _TOP_KEYS = ("extends", "category")
 _KEYS = ("name", "pattern", "kind", "note")
@@ -71,40 +67,7 @@ class KernelCategories:
         self.file = file
         self._patterns = tuple(patterns)
         self._searches = tuple((re.compile(entry.pattern).search, entry) for entry in self._patterns)
-        self._own = 0 if file is None else sum(entry not in _shipped() for entry in self._patterns)
-        self._left_s = _ALLOWANCE_S
         self._known: dict[str, CategoryPattern | None] = {}
-
-    def _own_found(self, start: str) -> CategoryPattern | None:
-        """Return the first pattern of the user's file that is found; together they have a limit of processor time.
-
-        Raises:
-            CategoriesInvalid: it is over, in the main thread, where alone a search can be ended.
-
-        """
-        if not self._own:
-            return None
-        entry = self._patterns[0]
-
-        def late(_number: int, _frame: FrameType | None) -> NoReturn:
-            raise CategoriesInvalid(
-                f"{entry.source}: the pattern {entry.pattern!r} takes too long on the kernel name {start[:200]!r}; "
-                "write it without repeats in repeats, or with fewer of .*"
-            )
-
-        try:
-            before = signal.signal(signal.SIGVTALRM, late)
-        except ValueError:  # of a thread that is not the main one
-            return next((entry for search, entry in self._searches[: self._own] if search(start)), None)
-        try:
-            signal.setitimer(signal.ITIMER_VIRTUAL, self._left_s)
-            for search, entry in self._searches[: self._own]:  # noqa: B007 - late() names the one that is searched for
-                if search(start):
-                    return entry
-            return None
-        finally:
-            self._left_s = signal.setitimer(signal.ITIMER_VIRTUAL, 0)[0] + _MORE_A_NAME_S
-            signal.signal(signal.SIGVTALRM, before)
 
     @property
     def patterns(self) -> tuple[CategoryPattern, ...]:
@@ -120,9 +83,7 @@ class KernelCategories:
         """Return the first pattern that is found in a demangled kernel name, or None."""
         if name not in self._known:
             start = name[:SEARCHED]
-            self._known[name] = self._own_found(start) or next(
-                (entry for search, entry in self._searches[self._own :] if search(start)), None
-            )
+            self._known[name] = next((entry for search, entry in self._searches if search(start)), None)
         return self._known[name]
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, Unpack
 from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
 from nsys_digest.compare.runs import Run, RunSet
+from nsys_digest.findings.rules import with_findings
 from nsys_digest.gate.baselines import Store
 from nsys_digest.gate.checks import check_sides
 from nsys_digest.gate.documents import document_schema
@@ -41,9 +42,11 @@ def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords
         options: these keywords.
         top: how many kernels ``top_kernels`` holds, 20.
         dispatch_prefix: how the text of a dispatch mark begins, "CG_DISPATCH".
-        raw_nvtx_names: keep the serial numbers that PyTorch appends to range names.
+        raw_nvtx_names: keep the serial numbers and ids that PyTorch and XLA put in range names.
+        folds: rules that make range names one, in order: "numbers", or "REGEX=>TEXT" in the syntax of RE2.
         max_nvtx_names: how many range names are kept apart; the rest, with least time, become one ``(other)``; 100,000.
         sections: which of ``SECTIONS`` to make; all by default, none for the base alone, which is faster.
+        by_device: make the section ``by_device`` too, as naming it does.
         gaps: how many of the longest gaps ``idle`` lists, 10.
         categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
         steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
@@ -60,7 +63,7 @@ def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords
         MissingData: no range has the name of the step.
 
     """
-    return summarize_trace(Path(trace), options_of(options))
+    return with_findings(summarize_trace(Path(trace), options_of(options)))
 
 
 def inspect(trace: str | os.PathLike[str]) -> Inspection:
@@ -92,7 +95,8 @@ def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> 
 
     Args:
         path: an nsys SQLite export, or the JSON document of a digest.
-        options: those of :func:`nsys_digest.summarize`; a stored digest is read as it is.
+        options: those of :func:`nsys_digest.summarize`; a stored digest is read as it is, and one of before there were
+            findings gets those that its figures give.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read, or is neither.
@@ -105,7 +109,7 @@ def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> 
 
 def load_with(path: Path, options: SummarizeOptions) -> Digest:
     """Return a digest with options that were read; see :func:`load`."""
-    return read_stored(path) if is_stored(path) else summarize_trace(path, options)
+    return with_findings(read_stored(path) if is_stored(path) else summarize_trace(path, options))
 
 
 def load_side(runs: Runs, **options: Unpack[SummarizeKeywords]) -> RunSet:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nsys_digest.trace.collect.range_names import fold_name
+from nsys_digest.trace.collect.name_folds import fold_name
 from support import environment
 
 LENGTH = 200_000
@@ -65,6 +65,7 @@ def test_serial_numbers_are_folded_as_ever(count: int) -> None:
         assert fold_name(serial * count) == ""
 
 
+@pytest.mark.slow
 def test_patterns_take_linear_time() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SEARCH, str(LENGTH), str(LIMIT_S)],

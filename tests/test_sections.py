@@ -7,16 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
 from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
-from nsys_digest import Digest, UsageInvalid, ValueUnreadable, classify, json_schema, summarize
+from nsys_digest import Digest, UsageInvalid, ValueUnreadable, classify, summarize
 from nsys_digest.model.cuda_calls import call_class
-from nsys_digest.model.digest import ADDED
+from nsys_digest.model.digest import ADDED, ON_REQUEST, SECTIONS
 from nsys_digest.model.section_types import (
-    SECTIONS,
     Bandwidth,
     Bin,
     Category,
@@ -34,6 +32,7 @@ from nsys_digest.sections import registry
 from nsys_digest.sections.durations import durations
 from support import READERS, call, the_line
 from test_fixtures import SHARED, TRACES, named
+from valid import validate
 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 SEND_RECEIVE = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)"
@@ -45,7 +44,7 @@ def digest_of(trace: TraceBuilder, folder: Path, **options: Any) -> Digest:
     path = trace.write(folder / "trace.sqlite")
     digest, other = (summarize(path, reader=reader, **options) for reader in READERS)
     assert digest == other
-    jsonschema.Draft202012Validator(json_schema()).validate(digest.to_dict())
+    validate(digest.to_dict())
     assert Digest.from_json(digest.to_json()) == digest
     return digest
 
@@ -100,8 +99,8 @@ def test_every_cause_of_idle_time(tmp_path: Path) -> None:
     assert device.host_by_nvtx_ns == {"outer": 25, "inner": 20}
     assert device.histogram == (Bin(0, 1000, 2, 200),)
     assert idle.longest == (
-        Gap(0, 20, 180, "first", "second", first, ("outer",)),
-        Gap(0, 210, 20, "second", "third", {"unattributed": 20}, ()),
+        Gap(0, 20, 180, "first", "second", first, ("outer",), 10),
+        Gap(0, 210, 20, "second", "third", {"unattributed": 20}, (), 20),
     )
 
 
@@ -227,15 +226,20 @@ IMAGE_RULE = "[[category]]\nname = 'image'\npattern = 'Grayscale'\n"
 
 def test_categories_of_ones_own(tmp_path: Path) -> None:
     shipped = digest_of(imaging(), tmp_path).categories
-    assert shipped == {"other": Category(3, 35, 30), "gemm": Category(1, 30, 30)}
+    # on device 0 image and gemm are at once for 10, so that each has 5 of that
+    assert shipped == {"other": Category(3, 35, 30, 5 + 10 + 15), "gemm": Category(1, 30, 30, 5 + 20)}
     mine = digest_of(imaging(), tmp_path, categories=categories_file(tmp_path, IMAGE_RULE)).categories
     # the union is over both devices
-    assert mine == {"gemm": Category(1, 30, 30), "image": Category(2, 25, 20), "other": Category(1, 10, 10)}
+    assert mine == {
+        "gemm": Category(1, 30, 30, 5 + 20),
+        "image": Category(2, 25, 20, 5 + 15),
+        "other": Category(1, 10, 10, 10),
+    }
     assert list(mine) == ["gemm", "image", "other"]
     alone = digest_of(
         imaging(), tmp_path, categories=categories_file(tmp_path, f"extends = false\n{IMAGE_RULE}")
     ).categories
-    assert alone == {"other": Category(2, 40, 40), "image": Category(2, 25, 20)}
+    assert alone == {"other": Category(2, 40, 40, 5 + 20 + 10), "image": Category(2, 25, 20, 5 + 15)}
 
 
 def test_categories_decide_what_is_communication(tmp_path: Path) -> None:
@@ -369,6 +373,7 @@ def test_a_step_of_padded_zero_has_no_padding_ratio(tmp_path: Path) -> None:
     assert [(step.padded, step.actual, step.padding_ratio) for step in steps] == [(None, 0, None), (0, 0, None)]
 
 
+@pytest.mark.slow
 def test_modes_beyond_the_limit_are_one_row(tmp_path: Path) -> None:
     """Of 700 modes, the first 100 of two steps: 500 are kept, each with its size; 200 of one step each are one row."""
     trace = TraceBuilder().kernel(0, 10)
@@ -418,12 +423,20 @@ def test_a_section_alone_is_that_of_the_whole(name: str, trace: Path, whole: dic
     digest = summarize(trace, sections=[name])
     assert sections_of(digest) == {name: sections_of(whole[trace])[name]}
     assert digest.capture.sections == (name,)
-    base = summarize(trace, sections=[])
-    assert base.capture.sections == ()
-    assert sections_of(base) == {}
+    assert base_of(digest) == base_of(whole[trace])
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=named)
+def test_no_section_is_the_base_of_the_whole(trace: Path, whole: dict[Path, Digest]) -> None:
+    digest = summarize(trace, sections=[])
+    assert digest.capture.sections == ()
+    assert sections_of(digest) == {}
+    assert base_of(digest) == base_of(whole[trace])
+
+
+def base_of(digest: Digest) -> list[Any]:
     kept = ("file", "gpu_busy_union_ns", "api", "dispatch_timeline", "top_kernels", "devices")
-    assert [getattr(digest, key) for key in kept] == [getattr(whole[trace], key) for key in kept]
-    assert [getattr(base, key) for key in kept] == [getattr(whole[trace], key) for key in kept]
+    return [getattr(digest, key) for key in kept]
 
 
 def test_sections_on_the_command_line() -> None:
@@ -433,11 +446,13 @@ def test_sections_on_the_command_line() -> None:
         ran = call("summarize", "-q", "--sections", names, trace)
         assert ran.status == 0, ran
         document = json.loads(ran.out)
-        return [key for key in document if key in SECTIONS and key != "nvtx"], document["capture"]["filters"][
-            "sections"
-        ]
+        return [key for key in document if key in (*SECTIONS, *ON_REQUEST) and key != "nvtx"], document["capture"][
+            "filters"
+        ]["sections"]
 
-    assert keys("all") == ([name for name in ADDED if name != "steps"], list(SECTIONS))
+    made = [name for name in ADDED if name in SECTIONS]
+    assert keys("all") == (made, list(SECTIONS))
+    assert keys("nvtx_payload,all") == ([*made, "nvtx_payload"], [*SECTIONS, "nvtx_payload"])
     assert keys("base") == ([], [])
     assert keys("api_durations, idle,") == (["idle", "api_durations"], ["idle", "api_durations"])
     assert keys("nvtx") == ([], ["nvtx"])
@@ -449,7 +464,7 @@ def test_an_unknown_section_is_one_line() -> None:
     def refused(sections: str) -> str:
         return the_line(call("summarize", "--sections", sections, trace), 2, "usage-invalid")
 
-    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join(SECTIONS)}"
+    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join((*SECTIONS, *ON_REQUEST))}"
     assert refused(" , ") == "--sections names none; give all, base, or names separated by commas"
     assert "all and base stand alone" in refused("idle,base")
     with pytest.raises(UsageInvalid, match="give a list of names"):
@@ -623,7 +638,7 @@ def test_without_gpu_activity_busy_and_idle_are_unknown_and_not_zero(tmp_path: P
     assert (detail.launched_busy_ns, detail.gpu_idle_ns, detail.p50_ns) == (None, None, 30)
     assert digest.dispatch_steps is not None
     assert [(step.gpu_overlap_ns, step.launched_busy_ns) for step in digest.dispatch_steps] == [(None, None)]
-    jsonschema.validate(digest.to_dict(), json_schema())
+    validate(digest.to_dict())
     assert Digest.from_json(digest.to_json()) == digest
 
 
@@ -669,7 +684,7 @@ def test_kernels_whose_name_is_missing_are_told_from_nameless_ones(tmp_path: Pat
 
 def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
     named = {section.name for section in registry.SECTIONS}
-    assert named == {*SECTIONS, "steps"}
+    assert named == {*SECTIONS, *ON_REQUEST, "steps"}
     assert len(named) == len(registry.SECTIONS)
     assert named - {"nvtx"} == set(ADDED)
 
@@ -679,6 +694,7 @@ def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
 
 def test_every_section_comes_back(tmp_path: Path, whole: dict[Path, Digest]) -> None:
     digests = [*whole.values(), digest_of(three_steps(), tmp_path, steps="step"), digest_of(dispatching(), tmp_path)]
+    digests.append(digest_of(three_steps(), tmp_path, sections=ON_REQUEST))
     seen = set()
     for digest in digests:
         for name in ADDED:

@@ -54,9 +54,12 @@ LISTED: Final[Mapping[str, Listed]] = {
     "nvtx": Listed("nvtx.*", "union_ns", capped="names-capped"),
     "kernels": Listed("top_kernels.*", "total_ns", adds_up=True, count="count"),
     "categories": Listed("categories.*", "sum_ns", adds_up=True, count="count"),
+    "busy_shares": Listed("busy_shares.*.shares.*", "sum_ns", adds_up=True),
     "memory": Listed("memory.copies.*", "sum_ns", adds_up=True, count="count", beside=("set", "memory.sets")),
     "communication": Listed("communication.*", "exposed_ns"),
     "communication_kinds": Listed("communication.*.by_kind.*", "sum_ns", adds_up=True, count="count"),
+    "communication_by_range": Listed("communication_by_range.*", "exposed_ns", capped="names-capped"),
+    "graphs": Listed("graphs.*", "durations.total_ns", count="durations.count"),
     "dispatch": Listed("dispatch.*", "count"),
     "dispatch_steps": Listed("dispatch_steps.*", "wall.total_ns", count="wall.count", capped="dispatch-capped"),
     "steps": Listed("steps", "wall.total_ns", count="wall.count"),
@@ -72,6 +75,8 @@ LISTED: Final[Mapping[str, Listed]] = {
 }
 """The tables, in the order of the document."""
 TABLES: Final = tuple(LISTED)
+LATER: Final = ("busy_shares", "communication_by_range", "graphs")
+"""Those that the first documents of version 1.0 lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,9 @@ def tables(base: Digest, head: Digest, kernel_categories: Callable[[], KernelCat
         if sides[0] is None or sides[1] is None:
             found[name] = None
             continue
-        both = Sides({column.name: column for column in _columns(listed)}, sides[0], sides[1], listed.by, listed.count)
+        both = Sides(
+            {column.name: column for column in columns_of(listed)}, sides[0], sides[1], listed.by, listed.count
+        )
         complete = _complete(name, base, head)
         if name == "api":
             names[name] = renamed_calls(*_counts_apart(both))
@@ -107,7 +114,8 @@ def tables(base: Digest, head: Digest, kernel_categories: Callable[[], KernelCat
     return {name: found[name] for name in TABLES}
 
 
-def _columns(listed: Listed) -> tuple[RowFigure, ...]:
+def columns_of(listed: Listed) -> tuple[RowFigure, ...]:
+    """Return the figures of the rows of a table."""
     return tuple(column for column in columns(listed.at) if not listed.only or column.name in listed.only)
 
 
@@ -124,7 +132,7 @@ def _rows(name: str, listed: Listed, side: _Side) -> dict[str, Values] | None:
     if listed.beside is not None:
         beside, part = listed.beside
         told += [((beside,), item) for _, item in items(part, document)]
-    known = {column.name for column in _columns(listed)}
+    known = {column.name for column in columns_of(listed)}
     wanted = [column for column in columns(at) if column.name in known]
     places = _places(listed, side)
     found: dict[str, Values] = {}
@@ -141,7 +149,7 @@ def _places(listed: Listed, side: _Side) -> dict[str, str] | None:
     Devices that did nothing have no row; a section may list some of the others only.
     """
     section = listed.at.partition(".")[0]
-    if section not in {"devices", "idle", "communication"}:
+    if section not in {"devices", "idle", "communication", "busy_shares"}:
         return None
     path = "idle.devices.*" if section == "idle" else f"{section}.*"
     own = [names[0] for names, _ in items(path, side.document)]

@@ -14,6 +14,7 @@ from nsys_digest.compare.devices import documents
 from nsys_digest.compare.runs import RunSet
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
 from nsys_digest.gate.decisions import decide
+from nsys_digest.gate.finding_limits import finding_outcomes
 from nsys_digest.gate.policy import Policy, Rule
 from nsys_digest.gate.presence import presence_outcome
 from nsys_digest.gate.repeats import check_repeats, distinct, noise_report
@@ -65,6 +66,7 @@ def check_sides(
     outcomes = (
         *decided,
         *(presence_outcome(presence, head, sides.head) for presence in policy.presences),
+        *(finding_outcomes(policy.findings, head) if policy.findings is not None else ()),
     )
     return CheckResult(
         verdict=overall(outcomes),
@@ -84,8 +86,9 @@ def _check_baseline(policy: Policy, base: RunSet | None) -> None:
     needs = [rule for rule in policy.rules if rule.compares]
     if base is None and needs:
         raise UsageInvalid(
-            f"{policy.source} compares ({needs[0].figure.text} has max_change), and there is no baseline; give one "
-            "with --baseline, or a policy of max, min, require and forbid alone"
+            f"there is no baseline to compare with, as {policy.source} asks for (max_change of "
+            f"{needs[0].figure.text}); give one with --baseline, or limits such as "
+            "--max gpu_idle_within_span_s=0.5s, or a policy of limits alone, which --init begins"
         )
 
 
@@ -226,4 +229,10 @@ def _budget(seen: Outcome, limit: float) -> Outcome:
     sign = "at most" if seen.kind == "max" else "at least"
     allowed = f"{sign} {shown_limit(limit, seen.unit)}"
     reason = f"{seen.figure} is {shown(seen.head, seen.unit)}, {allowed} is allowed"
-    return replace(seen, verdict="fail" if over else "pass", allowed=allowed, reason=reason)
+    return replace(
+        seen,
+        verdict="fail" if over else "pass",
+        allowed=allowed,
+        reason=reason,
+        excess=round(abs(seen.head - limit), 10) if over else None,
+    )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from nsys_digest.errors import PolicyInvalid
 from nsys_digest.files import read_text_file
+from nsys_digest.gate.finding_limits import FINDING_KEYS, FindingLimits, read_finding_limits
 from nsys_digest.gate.policy_mistakes import check_code, clipped, close_matches, limit_amount, unknown_figure
 from nsys_digest.gate.significance import HIGHEST_CONFIDENCE
 from nsys_digest.model.figures import units
@@ -24,6 +25,7 @@ Inconclusive: TypeAlias = Literal["fail", "status4", "pass"]
 """What becomes of a change that is more than allowed where the runs are too few to exclude noise."""
 
 BUILT_IN: Final = "built-in policy"
+GIVEN_LIMITS: Final = "the command line"
 SECTIONS: Final[Mapping[str, str]] = {
     "nvtx": "nvtx",
     "api": "api",
@@ -103,6 +105,7 @@ class Policy:
     rules: tuple[Rule, ...]
     presences: tuple[Presence, ...]
     noise: Noise
+    findings: FindingLimits | None = None
 
 
 def load_policy(path: Path | None) -> Policy:
@@ -140,7 +143,7 @@ def parse_policy(text: str, source: str) -> Policy:
         document = parse_toml(text)
     except ValueError as error:
         raise PolicyInvalid(f"{source}: this cannot be read as TOML ({error}); see docs/policy.md") from None
-    _at(source, _checked, document, ("version", "noise", "rule", "require", "forbid"))
+    _at(source, _checked, document, ("version", "noise", "rule", "require", "forbid", "findings"))
     if document.get("version", 1) != 1:
         raise PolicyInvalid(
             f"{source}: version {clipped(repr(document['version']))} is not known; this version reads 1"
@@ -154,10 +157,53 @@ def parse_policy(text: str, source: str) -> Policy:
     noise = document.get("noise", {})
     if not isinstance(noise, dict):
         raise PolicyInvalid(f"{source}: noise is no table; begin it with [noise]")
-    policy = Policy(source, tuple(rules), tuple(presences), _at(f"{source}, noise", _noise, noise))
-    if not policy.rules and not policy.presences:
+    policy = Policy(
+        source,
+        tuple(rules),
+        tuple(presences),
+        _at(f"{source}, noise", _noise, noise),
+        _findings(document["findings"], text, source) if "findings" in document else None,
+    )
+    if not policy.rules and not policy.presences and policy.findings is None:
         raise PolicyInvalid(f"{source}: there is no rule in it, so it would pass everything; see docs/policy.md")
     return policy
+
+
+def with_limits(policy: Policy | None, limits: Iterable[tuple[str, str]]) -> Policy:
+    """Return a policy with limits that were given one by one; without a policy, of these alone.
+
+    Each is (``max``, ``min`` or ``max_change``, ``FIGURE=AMOUNT``); an amount of a change may be a share and an amount,
+    as in ``5%,1ms``. A figure that a run lacks is an error, as in a policy that does not say otherwise.
+
+    Raises:
+        PolicyInvalid: one makes no sense.
+
+    """
+    rules = () if policy is None else policy.rules
+    for key, text in limits:
+        option = f"--{key.replace('_', '-')}"
+        figure, equals, amount = text.rpartition("=")
+        if not equals or not figure or not amount.strip():
+            raise PolicyInvalid(
+                f"{option} {clipped(text)}: this is no FIGURE=AMOUNT; such as {option} gpu_idle_within_span_s="
+                + ("5%" if key == "max_change" else "0.5s")
+            )
+        parts = [part.strip() for part in amount.split(",")] if key == "max_change" else amount.strip()
+        table = {"figure": figure, key: _number_or_text(parts)}
+        rules += (_at(f"{option} {clipped(text)}", _rule, table, len(rules) + 1, None),)
+    if policy is None:
+        return Policy(GIVEN_LIMITS, rules, (), Noise())
+    return replace(policy, rules=rules)
+
+
+def _number_or_text(value: Any) -> Any:
+    """Return amounts as TOML would have them: bare numbers as such, with units as text."""
+    if isinstance(value, list):
+        return [_number_or_text(part) for part in value]
+    try:
+        return int(value) if value.lstrip("+-").isdecimal() else float(value)
+    except ValueError:
+        return value
 
 
 def _tables(document: Mapping[str, Any], text: str, kind: str, source: str, read: Callable[..., Any]) -> list[Any]:
@@ -172,6 +218,17 @@ def _tables(document: Mapping[str, Any], text: str, kind: str, source: str, read
     for number, (table, line) in enumerate(zip(tables, lines, strict=True), 1):
         where = f"{source}, {kind} {number}" + (f" (line {line})" if line else "")
         found.append(_at(where, read, table, number, line))
+    return found
+
+
+def _findings(table: object, text: str, source: str) -> FindingLimits:
+    if not isinstance(table, dict):
+        raise PolicyInvalid(f"{source}: findings is no table; begin it with [findings]")
+    lines = (at for at, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\s*findings\s*\]", line))
+    line = next(lines, None)
+    where = f"{source}, findings" + (f" (line {line})" if line else "")
+    _at(where, _checked, table, FINDING_KEYS)
+    found: FindingLimits = _at(where, lambda: read_finding_limits(table, line, _text(table, "why")))
     return found
 
 

@@ -16,13 +16,14 @@ from typing import Self
 from nsys_digest.errors import CategoriesInvalid
 from nsys_digest.files import read_text_file
 from nsys_digest.model.base_types import CategoriesFile
+from nsys_digest.model.split_types import WORK_WITHOUT_CATEGORY
 from nsys_digest.model.toml_text import MOST_BYTES, parse_toml
 
 COMMUNICATION = "communication"
 OTHER = "other"
 """The category of what no pattern takes."""
 
-KINDS = (
+COMMUNICATION_KINDS = (
     "all_reduce",
     "reduce_scatter",
     "all_gather",
@@ -146,14 +147,18 @@ def _read_pattern(table: object, source: str, place: str) -> CategoryPattern:
         raise CategoriesInvalid(
             f"{place}: {category!r} is no name of a category; use small letters, digits and _, a letter first"
         )
+    if category in WORK_WITHOUT_CATEGORY:
+        raise CategoriesInvalid(f"{place}: {category} is the name of a kind of work, not of kernels; use another")
     if pattern is None:
         raise CategoriesInvalid(f"{place} has no pattern; add one, for example pattern = 'my_kernel'")
     _check_pattern(pattern, place)
     kind = _text(table, "kind", place)
     if kind is not None and category != COMMUNICATION:
         raise CategoriesInvalid(f"{place} has a kind, but its category is {category}; only {COMMUNICATION} has kinds")
-    if kind is not None and kind not in KINDS:
-        raise CategoriesInvalid(f"{place}: {kind!r} is no kind of communication; use one of {', '.join(KINDS)}")
+    if kind is not None and kind not in COMMUNICATION_KINDS:
+        raise CategoriesInvalid(
+            f"{place}: {kind!r} is no kind of communication; use one of {', '.join(COMMUNICATION_KINDS)}"
+        )
     return CategoryPattern(category, pattern, kind, _text(table, "note", place) or "", source)
 
 

@@ -35,7 +35,7 @@ from write_docs import written
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "fixtures" / "README.md", *DOCS]
 ERRORS = (*CORE_ERRORS, *WORKLOAD_ERRORS)
-STATUSES = {0, 1, 2, 3, 4, 5, 6, 127, 130, 143}
+STATUSES = {0, 1, 2, 3, 4, 5, 6, 127, 129, 130, 143}
 OMITTED = "…"
 SHAPES = ("durations", "cause", "launch_cost", "step")
 """Parts of the document that occur in several places, and that docs/json.md tells once."""

@@ -29,7 +29,7 @@ _API: Final = _DIGEST | {
 ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "errors": frozenset(),
     "units": frozenset({"errors"}),
-    "files": frozenset({"errors"}),
+    "files": frozenset({"errors", "signals"}),
     "signals": frozenset(),
     "algorithms": _BASE,
     "model": _BASE | {"algorithms", "files"},
@@ -44,7 +44,7 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "render": _DIGEST | {"compare", "gate", "report"},
     "api": _API,
     "testing": _API | {"api"},
-    "recorder": _BASE | {"files"},
+    "recorder": _BASE | {"files", "signals"},
     "workloads": _API | {"api", "recorder"},
     "cli": _API | {"api", "recorder", "workloads", "signals"},
     "__main__": frozenset({"cli", "signals"}),

@@ -175,6 +175,13 @@ def written_so_far() -> str:
     return whole if WRITTEN else "nothing was written"
 
 
+def written_line() -> str:
+    """Say the same, escaped, and without an import: a signal may have come in the midst of one."""
+    text = written_so_far()
+    escaped = getattr(sys.modules.get("nsys_digest.render.escape"), "one_line", None)
+    return str(escaped(text)) if escaped is not None else ascii(text)[1:-1]
+
+
 def _write_stdout(data: bytes) -> None:
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed")

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from nsys_digest import signals
 from nsys_digest.cli.scarce import shortage_at
 
 _SHOWN_FROM_BYTES = 64_000_000
+_BAR_AWAY = b"\r\x1b[2K\x1b[?25h"
+"""Clears the line of the bar and shows the cursor."""
 
 
 @contextmanager
@@ -37,7 +40,8 @@ def _shown(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
     console = Console(stderr=True, _environ=_without_size(os.environ))
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    with signals.cleaned(lambda: os.write(2, _BAR_AWAY)), bar:
         task = bar.add_task(one_line(trace.name), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=max(total, done))
 

@@ -40,8 +40,8 @@ def has_room() -> bool:
         import resource
     except ImportError:  # not on this system
         return True
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return limit == resource.RLIM_INFINITY or limit >= _ROOM_BYTES
+    limits = (resource.getrlimit(which)[0] for which in (resource.RLIMIT_AS, resource.RLIMIT_DATA))
+    return all(limit == resource.RLIM_INFINITY or limit >= _ROOM_BYTES for limit in limits)
 
 
 class ArrowBatch:

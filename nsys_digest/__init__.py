@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from nsys_digest.model.views import VIEWS
+
 if TYPE_CHECKING:
     from nsys_digest.api import OneRun, Runs, check, classify, diff, inspect, json_schema, load, load_side, summarize
     from nsys_digest.compare.diff import Diff
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         CommandNotFound,
         DigestError,
         DigestInvalid,
+        ExportFailed,
         FigureMissing,
         MissingData,
         NotATrace,
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
     from nsys_digest.model.digest import Digest
     from nsys_digest.model.figures import Figure, figures
     from nsys_digest.model.inspection import Inspection
+    from nsys_digest.model.stored_inspection import StoredInspection
+    from nsys_digest.model.views import Views
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
     from nsys_digest.trace.source import Reader
     from nsys_digest.trace.threads import Progress
@@ -64,6 +69,7 @@ _HOMES = {
     "Run": "compare.runs",
     "Runs": "api",
     "RunSet": "compare.runs",
+    "StoredInspection": "model.stored_inspection",
     "SummarizeKeywords": "options",
     "SummarizeOptions": "options",
     "Digest": "model.digest",
@@ -83,6 +89,7 @@ _HOMES = {
             "CheckFailed",
             "DigestError",
             "DigestInvalid",
+            "ExportFailed",
             "FigureMissing",
             "CommandNotFound",
             "MissingData",
@@ -116,6 +123,7 @@ __all__ = [
     "Digest",
     "DigestError",
     "DigestInvalid",
+    "ExportFailed",
     "Figure",
     "FigureMissing",
     "Inspection",
@@ -135,6 +143,7 @@ __all__ = [
     "RunSet",
     "Runs",
     "StoreUnreadable",
+    "StoredInspection",
     "SummarizeKeywords",
     "SummarizeOptions",
     "TraceInUse",
@@ -161,6 +170,16 @@ def __getattr__(name: str) -> object:
     value = getattr(importlib.import_module(f"nsys_digest.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _views() -> Views:
+    """Import what renders a digest: the model, which comes first, may not name it."""
+    from nsys_digest.render import views
+
+    return views
+
+
+VIEWS[:] = [_views]
 
 
 def __dir__() -> list[str]:

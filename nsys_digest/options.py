@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.labels import check_label
 from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.trace.packings.room import Unpacking
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class SummarizeKeywords(TypedDict, total=False):
     reader: Reader
     progress: Progress | None
     when_read: Callable[[], None] | None
+    max_unpacked: int | None
+    nsys: str | os.PathLike[str] | None
+    keep_export: str | os.PathLike[str] | None
+    tell: Callable[[str], None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,15 @@ class SummarizeOptions:
     reader: Reader = "auto"
     progress: Progress | None = None
     when_read: Callable[[], None] | None = None
+    max_unpacked: int | None = None
+    nsys: Path | None = None
+    keep_export: Path | None = None
+    tell: Callable[[str], None] | None = None
+
+    @property
+    def unpacking(self) -> Unpacking:
+        """Those that say how a packed trace or a report becomes one that can be read."""
+        return Unpacking(self.max_unpacked, self.nsys, self.keep_export, self.tell)
 
     def __post_init__(self) -> None:
         if self.top < 0:
@@ -74,6 +88,8 @@ class SummarizeOptions:
             raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
         if self.gaps < 0:
             raise UsageInvalid(f"gaps is {self.gaps}; give 0 or more")
+        if self.max_unpacked is not None and self.max_unpacked < 1:
+            raise UsageInvalid(f"the most bytes to unpack are {self.max_unpacked}; give 1 or more")
         for key, value in self.labels.items():
             check_label(key, value)
 
@@ -94,8 +110,9 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
     given: dict[str, Any] = dict(keywords)
     if "sections" in given:
         given["sections"] = _chosen(given["sections"])
-    if given.get("categories") is not None:
-        given["categories"] = Path(given["categories"])
+    for name in ("categories", "nsys", "keep_export"):
+        if given.get(name) is not None:
+            given[name] = Path(given[name])
     if given.get("labels") is None:
         given.pop("labels", None)
     return SummarizeOptions(**given)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, Trace
+from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, MaxUnpacked, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
 from nsys_digest.cli.scarce import shortage_at
 
@@ -18,6 +18,7 @@ def command(
     output: Output = None,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to list in text and markdown.")] = 40,
     compact: Compact = False,
+    max_unpacked: MaxUnpacked = None,
 ) -> None:
     """Show the category of each kernel, and its pattern.
 
@@ -29,5 +30,5 @@ def command(
     from nsys_digest.report.categories import categories_report
 
     with shortage_at(trace):
-        found = classify(trace, categories=categories)
+        found = classify(trace, categories=categories, max_unpacked=max_unpacked)
     write_report(lambda: found.to_json(compact=compact), lambda: categories_report(found, top), chosen, output)

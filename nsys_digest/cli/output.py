@@ -244,6 +244,11 @@ def warn(source: str, message: str, code: str) -> None:
     note(f"warning: {source}: {message}", code)
 
 
+def tell(text: str) -> None:
+    """Say on standard error what another program did for this one."""
+    note(text, "report-exported")
+
+
 def write_json(document: str, output: Path | None) -> None:
     """Write JSON text; what names in it could do to a terminal or a log is escaped as JSON escapes it."""
     from nsys_digest.render.escape import json_text

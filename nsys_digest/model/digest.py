@@ -29,6 +29,7 @@ from nsys_digest.model.section_types import (
     Memory,
 )
 from nsys_digest.model.step_types import DispatchStep, Steps
+from nsys_digest.model.views import TOP, views
 from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:
@@ -214,6 +215,18 @@ class Digest:
                 f"this is not JSON ({error}); write a digest with: nsys-digest summarize TRACE.sqlite --format json"
             ) from None
         return cls.from_dict(data)
+
+    def to_text(self, *, top: int = TOP, width: int = 120, color: bool = False) -> str:
+        """Return the report for people, as ``--format text`` prints it; each list shows its first ``top`` rows."""
+        return views().text(self, top=top, width=width, color=color)
+
+    def to_markdown(self, *, top: int = TOP) -> str:
+        """Return the report as GitHub-flavoured Markdown; each list shows its first ``top`` rows."""
+        return views().markdown(self, top=top)
+
+    def _repr_html_(self) -> str:
+        """Return the report as HTML, which a notebook shows."""
+        return views().html(self, top=TOP)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
         """Return one tidy DataFrame a table: kernels, api, nvtx, dispatch, devices; times in seconds.

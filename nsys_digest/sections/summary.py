@@ -31,7 +31,7 @@ from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, missing_columns
-from nsys_digest.trace.open import opened, read_trace
+from nsys_digest.trace.open import TraceFile, opened, read_trace
 from nsys_digest.trace.scan import scan, scan_kernels
 from nsys_digest.trace.source import Reader, Source
 from nsys_digest.trace.threads import Progress, default_threads, values_in_range
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from nsys_digest.sections.registry import MadeSections
 
 
-def summarize_trace(trace: Path, options: SummarizeOptions) -> Digest:
+def summarize_trace(trace: Path | TraceFile, options: SummarizeOptions) -> Digest:
     """Digest a trace; see :func:`nsys_digest.summarize`."""
     job = _job(trace, options)
     return read_trace(trace, options.reader, partial(_summarize, job))
@@ -60,15 +60,16 @@ def select_figures(trace: Path, selection: Selection, options: SummarizeOptions)
     return read_trace(trace, options.reader, lambda source: _read(source, read_capture(source), job).base)
 
 
-def _job(trace: Path, options: SummarizeOptions) -> _Job:
+def _job(trace: Path | TraceFile, options: SummarizeOptions) -> _Job:
+    given = trace if isinstance(trace, Path) else trace.given
     chosen = options.sections
     classified = (
         options.categories is not None or options.steps is not None or {"communication", "categories"} & set(chosen)
     )
     ordered = load_kernel_categories(options.categories) if classified else KernelCategories(())
     return _Job(
-        trace,
-        os.fspath(trace),
+        given,
+        os.fspath(given),
         dict(options.labels),
         options.top,
         NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names),
@@ -195,18 +196,18 @@ def _made(read: _Read, facts: CaptureFacts, job: _Job) -> MadeSections | None:
     )
 
 
-def inspect_trace(path: Path) -> Inspection:
+def inspect_trace(trace: Path | TraceFile) -> Inspection:
     """Say what is in a trace; see :func:`nsys_digest.inspect`."""
-    with opened(path, "stdlib") as source:
+    with opened(trace, "stdlib") as source:
         return inspect_source(source)
 
 
-def classify_trace(path: Path, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
+def classify_trace(trace: Path | TraceFile, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
     """Say which category each kernel of a trace is in; see :func:`nsys_digest.classify`."""
 
     def classify(source: Source) -> CategoryUse:
         kernels = scan_kernels(source, threads=default_threads(source.size_bytes))
         strings = source.strings(STRINGS, {name for label in kernels.labels for name in label})
-        return category_use(path.name, kernels, strings, kernel_categories)
+        return category_use(source.path.name, kernels, strings, kernel_categories)
 
-    return read_trace(path, reader, classify)
+    return read_trace(trace, reader, classify)

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nsys_digest.errors import NsysMissing
@@ -34,7 +34,7 @@ class Nsys:
 
     path: Path
     version: tuple[int, ...]
-    build: int | None = None
+    build: int | None = field(default=None, compare=False)
     """The number that reports of this nsys begin with, where it tells it."""
 
     @property

@@ -16,7 +16,6 @@ from nsys_digest.files import OTHER_FILE, is_scarce, open_regular
 
 _MAGIC = b"SQLite format 3\0"
 _LFS_MAGIC = b"version https://git-lfs"
-_REPORT_SUFFIXES = {".nsys-rep", ".qdrep"}
 _HEADER_BYTES = 100
 _BLOCK_BYTES = 512
 _COMPRESSION = 4
@@ -50,7 +49,9 @@ def check_file(path: Path) -> CheckedFile:
     except FileNotFoundError:
         raise TraceUnreadable(f"{path}: no such file; check the path") from None
     except IsADirectoryError:
-        raise TraceUnreadable(f"{path}: this is a folder; name the .sqlite file in it") from None
+        raise TraceUnreadable(
+            f"{path}: this is a folder without a table of an export (.parquet, .arrow) in it; name the trace in it"
+        ) from None
     except PermissionError:
         raise TraceUnreadable(f"{path}: no permission to read it; ask its owner, or: chmod +r") from None
     except OSError as error:
@@ -89,11 +90,6 @@ def _check_magic(path: Path, header: bytes) -> None:
         raise NotATrace(f"{path}: this is a Git LFS pointer, not the trace; fetch it with: git lfs pull")
     if header.startswith(_MAGIC):
         return
-    if path.suffix in _REPORT_SUFFIXES:
-        raise NotATrace(
-            f"{path}: this is an nsys report, not an export; export it with: nsys export --type sqlite "
-            f"{shlex.quote(str(path))}"
-        )
     if path.suffix == ".qdstrm":
         raise NotATrace(
             f"{path}: this is raw nsys data, not an export; make a report of it with QdstrmImporter, then an "
@@ -105,7 +101,7 @@ def _check_magic(path: Path, header: bytes) -> None:
         )
     if header.lstrip()[:1] in {b"{", b"["}:
         raise NotATrace(
-            f"{path}: this is JSON and not a trace; where it is a stored digest, diff, check and baseline take it"
+            f"{path}: this is JSON and not a trace; a stored digest is for summarize, inspect, diff, check and baseline"
         )
     raise NotATrace(f"{path}: this is not an SQLite file; make one from the report with: {export_again(path)}")
 

@@ -67,12 +67,12 @@ class TraceFile:
     given: Path
     local: Path
 
-    def about(self, error: DigestError) -> DigestError:
+    def named(self, error: DigestError) -> DigestError:
         """Return an error that names the trace as it was given, in place of a temporary file."""
         if self.local == self.given:
-            return error.about(self.given)
+            return error
         text = str(error).replace(str(self.local.with_suffix(".nsys-rep")), "REPORT.nsys-rep")
-        return type(error)(text.replace(str(self.local), str(self.given))).about(self.given)
+        return type(error)(text.replace(str(self.local), str(self.given)))
 
 
 @contextmanager
@@ -143,18 +143,18 @@ def opened(trace: Path | TraceFile, reader: Reader) -> Iterator[Source]:
         with unpacked(trace) as file, opened(file, reader) as within:
             yield within
         return
-    source: Source | None = None
     try:
         source = container_of(trace.local).open(trace.local, reader)
-        source.path = trace.given
+    except DigestError as error:
+        raise trace.named(error) from None
+    source.path = trace.given
+    try:
         check_is_trace(source)
         yield source
     except DigestError as error:
-        if source is not None:
-            source.close()
-        raise trace.about(error) from None
+        source.close()
+        raise trace.named(error).about(trace.given) from None
     except Exception:
-        if source is not None:
-            source.close()
+        source.close()
         raise
     source.close()

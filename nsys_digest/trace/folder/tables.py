@@ -132,10 +132,8 @@ class Table:
 
     def bounds(self) -> list[int]:
         """Return the rows before each part of all files that can be read on its own, and of all."""
-        found = [0]
-        for file in self.files:
-            found += [found[-1] + high - low for low, high in itertools.pairwise(file.bounds)]
-        return found
+        sizes = (high - low for file in self.files for low, high in itertools.pairwise(file.bounds))
+        return list(itertools.accumulate(sizes, initial=0))
 
     def batches(self, columns: list[str], first: int, after: int) -> Iterator[Any]:
         """Yield the record batches of those rows, of the columns that the file at hand has."""
@@ -176,6 +174,7 @@ class TableFiles:
         for path in self.files:
             try:
                 file: TableFile = kind(path)
+                _ = file.schema.names  # raises where one is not UTF-8
                 named = (file.schema.metadata or {}).get(_TABLE_NAME, b"").decode("utf-8", "replace")
             except (pyarrow.ArrowException, OSError, ValueError) as error:
                 raise damaged(path, error) from None

@@ -10,6 +10,7 @@ from nsys_digest.trace.packings.room import Room
 
 _EXTRA = "pip install 'nsys-digest[remote]'"
 _LONGEST_REASON = 300
+_LEAST_SECRET = 4
 
 
 def fetch(path: Path, room: Room) -> Path:
@@ -55,8 +56,10 @@ def _reason(error: Exception, address: str, path: Path) -> str:
     """Return what an error says, without the secrets that an address may hold."""
     text = " ".join(str(error).split()) or type(error).__name__
     text = text.replace(address, str(path))
-    query = address.partition("?")[2]
+    query = address.partition("#")[0].partition("?")[2]
     user = address.partition("://")[2].partition("/")[0].rpartition("@")[0]
-    for secret in filter(None, (query, user)):
-        text = text.replace(secret, "…")
+    values = (part.partition("=")[2] for part in query.split("&"))
+    for secret in (query, user, *values, *user.split(":")):
+        if len(secret) >= _LEAST_SECRET:
+            text = text.replace(secret, "…")
     return text[:_LONGEST_REASON]

@@ -54,7 +54,8 @@ class _ListSource:
 
     def __init__(self, path: Path, _reader: Reader) -> None:
         self.path, self.size_bytes = path, path.stat().st_size
-        self._tables: dict[str, tuple[tuple[str, ...], Rows]] = json.loads(path.read_text(encoding="utf-8").removeprefix(_HEAD))
+        text = path.read_text(encoding="utf-8").removeprefix(_HEAD)
+        self._tables: dict[str, tuple[tuple[str, ...], Rows]] = json.loads(text)
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
         return {name: tuple(columns) for name, (columns, _) in self._tables.items()}

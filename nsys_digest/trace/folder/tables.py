@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 from nsys_digest.errors import TraceUnreadable
 
-BATCH_ROWS: Final = 65_536
+BATCH_ROWS: Final = 32_768  # what the columns of a batch take stays in the cache
 SUFFIXES: Final = (".parquet", ".arrow")
 _TABLE_NAME: Final = b"table_name"
 _NUMBERED = re.compile(r"(?<=.)[.-](?:part[.-]?)?\d{1,9}$")

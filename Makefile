@@ -5,6 +5,8 @@ PYTHON ?=
 VENV ?= .venv
 WORKERS ?= auto
 ARGS ?=
+# Hundreds of tests start Python anew: where it may keep no bytecode it would compile the package in each of them.
+export PYTHONDONTWRITEBYTECODE :=
 
 python = $(VENV)/bin/python
 pytest = $(python) -m pytest -n $(WORKERS) --dist worksteal
@@ -24,7 +26,7 @@ demo: $(VENV)/.package ## the report of a real trace: two GPUs train, and this i
 test: $(VENV)/.dev ## the tests
 	$(pytest) $(ARGS)
 
-test-fast: $(VENV)/.dev ## the tests that take less than half a second each
+test-fast: $(VENV)/.dev ## all but the slow ones: more than 0.3 s, or 2 s with all their parameters
 	$(pytest) -m 'not slow and not workloads' $(ARGS)
 
 test-workloads: $(VENV)/.workloads ## the tests that need PyTorch

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.digest import SECTIONS
 from nsys_digest.model.labels import check_label
-from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.trace.packings.room import Unpacking
 from nsys_digest.trace.source import Reader
 
@@ -127,5 +127,7 @@ def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
     asked = set(sections)
     unknown = sorted(asked - set(SECTIONS))
     if unknown:
-        raise UsageInvalid(f"there is no section {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
+        near = list(dict.fromkeys(name for word in unknown for name in get_close_matches(word, SECTIONS, 1)))
+        hint = f"did you mean {', '.join(near)}? The sections are" if near else "choose from"
+        raise UsageInvalid(f"there is no section {', '.join(unknown)}; {hint} {', '.join(SECTIONS)}")
     return tuple(name for name in SECTIONS if name in asked)

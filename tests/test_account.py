@@ -7,16 +7,16 @@ import random
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from builder import VERSIONS
-from nsys_digest import Digest, json_schema, summarize
+from nsys_digest import Digest, summarize
 from nsys_digest.model.cuda_calls import call_class
 from nsys_digest.model.section_types import Durations, LaunchCost
 from nsys_digest.trace.source import Reader
 from oracle_account import CAUSES, expected_account, random_account_trace
 from test_fixtures import REAL, SHARED, named
+from valid import validate
 
 MEMORY_KINDS = {
     None: None,
@@ -160,7 +160,7 @@ def check(digest: Digest, reference: dict[str, Any], top: int) -> None:
     assert digest.kernel_durations == {
         name: measured_tails(values) for name, values in reference["kernel_lengths"].items()
     }
-    jsonschema.Draft202012Validator(json_schema()).validate(digest.to_dict())
+    validate(digest.to_dict())
     assert Digest.from_json(digest.to_json()) == digest
 
 
@@ -183,9 +183,7 @@ def test_random_traces(version: str, reader: Reader, tmp_path: Path, monkeypatch
             "durations._SLICE": 2,
         }.items():
             monkeypatch.setattr(f"nsys_digest.sections.{name}", size)
-        monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", 2)
         monkeypatch.setattr("nsys_digest.algorithms.lines._ROWS", 2)
-        monkeypatch.setattr("nsys_digest.algorithms.intervals._SLICE", 2)
     for seed in range(25):
         rng = random.Random(f"account {version} {seed}")
         path = random_account_trace(rng, version).write(tmp_path / f"{seed}.sqlite", shuffle=rng)
@@ -240,6 +238,7 @@ def test_sums_of_fixtures(trace: Path) -> None:
     check_sums(summarize(trace))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED, reason="the collection of published traces is not beside this checkout")
 @pytest.mark.parametrize("trace", SHARED, ids=named)
 def test_sums_of_published_traces(trace: Path) -> None:

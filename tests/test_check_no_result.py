@@ -11,17 +11,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import pytest
 
 from digests import TRACES
-from nsys_digest import json_schema
 from nsys_digest.errors import CapturesMismatch
 from nsys_digest.gate.no_result import NoResult, no_result
 from nsys_digest.gate.policy import load_policy
 from nsys_digest.render import github, junit, markdown, sarif, text
 from nsys_digest.report.no_result import no_result_report
 from support import ROOT, call, command, environment, the_line
+from valid import validate
 
 GATE = ROOT / "fixtures" / "gate"
 FAILS = ("check", GATE / "eager_1.json", "-b", GATE / "base_4.json", "--format", "text")
@@ -107,7 +106,7 @@ def test_every_output_says_why_nothing_was_checked(
     message = line.removeprefix("nsys-digest: ").removesuffix(f" [{code}]")
     assert annotated.startswith(f"::error title=nsys-digest%3A {code}::")
     whole = json.loads(files["json"].read_text())
-    jsonschema.validate(whole, json_schema("check"))
+    validate(whole, "check")
     assert (whole["verdict"], whole["passed"], whole["outcomes"]) == ("missing", False, [])
     assert whole["error"] == {"code": code, "message": message}
     assert (whole["head"], whole["base"]) == ([str(words[0])], [str(words[2])])

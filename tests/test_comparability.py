@@ -18,7 +18,7 @@ from nsys_digest.compare.comparability import (
 )
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.model.base_types import OTHER_NAMES, CategoriesFile, CountTotal, FailedCalls, NvtxRange, Warn
-from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.digest import SECTIONS
 from support import ROOT
 
 
@@ -47,6 +47,13 @@ def other(digest: Digest, code: str) -> Digest:
         ),
         "truncated": replace(digest, warnings=(Warn("truncated-capture", "lost"),)),
     }[code]
+
+
+def test_the_order_of_sections_says_nothing(digest: Digest) -> None:
+    """Stored digests have them in the order of the version that wrote them."""
+    turned = replace(digest, capture=replace(digest.capture, sections=digest.capture.sections[::-1]))
+    assert turned.capture.sections != digest.capture.sections
+    assert mismatches(side(digest), side(turned)) == ()
 
 
 @pytest.mark.parametrize("code", MISMATCH_CODES)

@@ -54,7 +54,7 @@ def ns(seconds: float) -> int:
 
 
 def drawn(path: Path, *, slower: bool) -> Path:
-    """Draw a trace of one device, or the same with a slower kernel, a synchronise, and a copy that no longer overlaps.
+    """Draw a trace of one device, or the same with a slower kernel, a sync call, and a copy that no longer overlaps.
 
     ::
 
@@ -118,7 +118,7 @@ def decode(path: Path, *, wait: int = 0, kernel: int = 3_000, graph: bool = True
     ("planted", "first", "said"),
     [
         # nine of ten waits of 4 us lie between the first and the last work
-        ({"wait": 4_000}, ("idle sync", 36_000), "idle in synchronise +36.00 µs"),
+        ({"wait": 4_000}, ("idle sync", 36_000), "idle in sync calls +36.00 µs"),
         ({"kernel": 5_000}, ("graphs", 20_000), "graphs +20.00 µs"),
         ({"graph": False}, ("kernels other", 30_000), "other kernels +30.00 µs"),
     ],

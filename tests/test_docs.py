@@ -24,8 +24,8 @@ from nsys_digest.cli.output import Format
 from nsys_digest.cli.summarize import ReaderChoice
 from nsys_digest.errors import ERRORS as CORE_ERRORS
 from nsys_digest.model.cuda_calls import CallClass, call_class
+from nsys_digest.model.digest import SECTIONS
 from nsys_digest.model.idle_causes import CAUSES
-from nsys_digest.model.section_types import SECTIONS
 from nsys_digest.model.warning_codes import CODES
 from nsys_digest.workloads.errors import ERRORS as WORKLOAD_ERRORS
 from support import ROOT, call
@@ -198,7 +198,7 @@ def test_every_code_has_an_entry() -> None:
     assert list(messages("Errors")) == [*(error.code for error in ERRORS), "interrupted", "terminated"]
     for code, entry in (messages("Warnings") | messages("Errors")).items():
         parts = re.findall(r"^- \*\*(\w+):\*\* \S", entry, re.MULTILINE)
-        assert parts == ["Meaning", "Cause", "Cure"], code
+        assert parts == ["Meaning", "Cause", "Fix"], code
 
 
 def test_every_error_tells_its_status_and_class() -> None:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from nsys_digest import Digest, json_schema, summarize
+from nsys_digest import Digest, summarize
 from nsys_digest.model.cuda_calls import call_name
 from test_against_oracle import in_order, measured
+from valid import validate
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 TRACES = sorted((FIXTURES / "traces").glob("*.sqlite"))
@@ -69,7 +69,7 @@ def test_exact_reference_of_published_traces(trace: Path) -> None:
     reference = json.loads((trace.parent / "expected" / f"{trace.stem}.json").read_text(encoding="utf-8"))
     digest = summarize(trace)
     agrees_with_reference(digest, reference)
-    jsonschema.Draft202012Validator(json_schema()).validate(digest.to_dict())
+    validate(digest.to_dict())
     for threads in (1, 2):
         assert summarize(trace, reader="stdlib", threads=threads).to_json() == digest.to_json()
         assert summarize(trace, reader="adbc", threads=threads).to_json() == digest.to_json()
@@ -135,7 +135,7 @@ def test_golden_digest(trace: Path, digests: dict[Path, Digest]) -> None:
 @pytest.mark.parametrize("trace", REAL, ids=named)
 def test_documents_are_valid_and_come_back(trace: Path, digests: dict[Path, Digest]) -> None:
     digest = digests[trace]
-    jsonschema.Draft202012Validator(json_schema()).validate(json.loads(digest.to_json()))
+    validate(json.loads(digest.to_json()))
     assert Digest.from_json(digest.to_json(compact=True)) == digest
 
 

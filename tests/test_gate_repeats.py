@@ -37,6 +37,7 @@ def verdicts(figures: Sequence[Samples], noise: Noise | None = None) -> list[str
     return [outcome.verdict for outcome in decided]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("bad", ["up", "down", "either"])
 def test_a_plain_slow_down_fails_with_any_number_of_runs(seed: int, bad: Direction) -> None:
@@ -55,6 +56,7 @@ def test_a_plain_slow_down_fails_with_any_number_of_runs(seed: int, bad: Directi
         assert verdicts([*others, planted])[-1] == "fail", (before, after, len(others))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_real_slow_down_fails_with_any_number_of_runs(planted: str, backwards: bool) -> None:
@@ -65,6 +67,7 @@ def test_a_real_slow_down_fails_with_any_number_of_runs(planted: str, backwards:
         assert result.verdict == "fail", (before, after)
 
 
+@pytest.mark.slow
 def test_the_command_fails_with_one_to_five_runs(tmp_path: Path) -> None:
     for runs in range(1, 6):
         heads, bases = ([GATE / f"{name}_{at}.json" for at in range(1, runs + 1)] for name in ("kernel", "base"))
@@ -191,7 +194,7 @@ def test_every_reader_sees_the_same(
 
 def test_the_advice_is_one_number_everywhere() -> None:
     assert [advised_runs(confidence) for confidence in (0.5, 0.9, 0.95, 0.99, 0.999)] == [5, 5, 5, 5, 7]
-    made = starter_policy(Run("base", load(GATE / "base_1.json")))
+    made = starter_policy(RunSet((Run("base", load(GATE / "base_1.json")),)))
     result = check_sides(spans([1.2], "h"), spans([1.0], "b"), parse_policy(RULE, "p.toml"))
     pages = "\n".join((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in ("ci", "policy"))
     texts = (made, result.noise.text, result.outcomes[0].reason, " ".join(pages.split()))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nsys_digest.algorithms import intervals
-from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, grouped_union, union
+from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, grouped_union, union, union_lengths
 
 
 def ints(*values: int) -> Int64s:
@@ -108,9 +108,8 @@ def test_coverage_against_single_nanoseconds() -> None:
 
 
 @pytest.mark.parametrize("with_order", [False, True])
-def test_union_lengths_slice_by_slice(with_order: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_union_lengths_slice_by_slice(with_order: bool) -> None:
     """However the rows are cut into slices, each nanosecond of a group counts once."""
-    monkeypatch.setattr(intervals, "_SLICE", 3)
     rng = random.Random(21)
     for _ in range(200):
         rows = [(start := rng.randint(-20, 20), start + rng.randint(-2, 15), rng.randint(0, 2)) for _ in range(12)]
@@ -121,7 +120,7 @@ def test_union_lengths_slice_by_slice(with_order: bool, monkeypatch: pytest.Monk
             order = ints(*rng.sample(range(12), 12))
             start, end = (column[np.argsort(order)] for column in (start, end))
         wanted = [len({tick for low, high, of in rows if of == one for tick in range(low, high)}) for one in range(3)]
-        assert intervals.union_lengths(start, end, group, 3, order).tolist() == wanted
+        assert union_lengths(start, end, group, 3, order, at_once=3).tolist() == wanted
 
 
 def test_joined_pieces_touch_no_more() -> None:

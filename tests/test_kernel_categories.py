@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 
 from nsys_digest.errors import CategoriesInvalid
-from nsys_digest.model.kernel_categories import KINDS, OTHER, CategoryPattern, KernelCategories, load_kernel_categories
+from nsys_digest.model.kernel_categories import (
+    COMMUNICATION_KINDS,
+    OTHER,
+    CategoryPattern,
+    KernelCategories,
+    load_kernel_categories,
+)
 from support import ROOT
 
 SHIPPED = KernelCategories.shipped()
@@ -511,7 +517,7 @@ def test_every_pattern_wins_a_name() -> None:
 def test_every_communication_pattern_says_its_kind() -> None:
     for entry in SHIPPED.patterns:
         assert (entry.kind is not None) == (entry.category == "communication"), entry
-    assert {entry.kind for entry in SHIPPED.patterns} - {None} == set(KINDS)
+    assert {entry.kind for entry in SHIPPED.patterns} - {None} == set(COMMUNICATION_KINDS)
 
 
 def test_the_page_tells_every_category_and_kind() -> None:
@@ -519,7 +525,7 @@ def test_the_page_tells_every_category_and_kind() -> None:
     parts = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     told = set(re.findall(r"^\| `(\w+)` \|", parts["The categories"], re.MULTILINE))
     assert told == {entry.category for entry in SHIPPED.patterns} | {OTHER}
-    assert set(re.findall(r"^\| `(\w+)` \|", parts["Kinds of communication"], re.MULTILINE)) == set(KINDS)
+    assert set(re.findall(r"^\| `(\w+)` \|", parts["Kinds of communication"], re.MULTILINE)) == set(COMMUNICATION_KINDS)
 
 
 def test_the_example_of_the_page_does_what_it_says(tmp_path: Path) -> None:

@@ -65,16 +65,15 @@ def decides(intervals: list[tuple[int, int]], tick: int) -> tuple[int, int] | No
 
 
 @pytest.mark.parametrize("part", [1, 3, 1 << 17])
-def test_innermost_against_single_nanoseconds(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_innermost_against_single_nanoseconds(part: int) -> None:
     """However few intervals are looked at together."""
-    monkeypatch.setattr("nsys_digest.algorithms.nesting._PART", part)
     for seed in range(300):
         rng = random.Random(seed)
         rows = nested(rng, 0, 60, 3)
         if seed % 3 == 0:  # intervals that cross
             rows += [(start := rng.randint(0, 50), start + rng.randint(1, 20)) for _ in range(3)]
         rng.shuffle(rows)
-        got = innermost(ints(*(row[0] for row in rows)), ints(*(row[1] for row in rows)))
+        got = innermost(ints(*(row[0] for row in rows)), ints(*(row[1] for row in rows)), at_once=part)
         segments = list(zip(*(column.tolist() for column in got), strict=True))
         assert all(left[1] <= right[0] for left, right in pairwise(segments))
         by_tick = {tick: rows[owner] for start, end, owner in segments for tick in range(start, end)}

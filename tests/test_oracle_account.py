@@ -563,6 +563,7 @@ def test_sums_of_real_traces(trace: Path) -> None:
     assert all(device["causes"]["unattributed"]["sum_ns"] == 0 for device in found["idle"]["devices"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_random_traces_by_single_nanoseconds(version: str, tmp_path: Path) -> None:
     """The account against the reference of the base keys, and each nanosecond of each gap looked at by itself."""

@@ -83,6 +83,7 @@ def test_fixtures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(path, Random(path.stem), monkeypatch, batch_rows=300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_random_traces(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(12):
@@ -92,6 +93,7 @@ def test_random_traces(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         check(path, rng, monkeypatch, batch_rows=rng.choice([1, 2, 7]))
 
 
+@pytest.mark.slow
 def test_names_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some parts see more names than are kept, others do not, or none does and all together do."""
     for seed in range(12):

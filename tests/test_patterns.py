@@ -121,6 +121,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> Any:
     return gpu_ops
 
 
+@pytest.mark.slow
 def test_kernels_are_booked_in_all_and_by_range(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu_ops = pretended(monkeypatch)
     from nsys_digest.workloads.patterns import program

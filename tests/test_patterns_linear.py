@@ -65,6 +65,7 @@ def test_serial_numbers_are_folded_as_ever(count: int) -> None:
         assert fold_name(serial * count) == ""
 
 
+@pytest.mark.slow
 def test_patterns_take_linear_time() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SEARCH, str(LENGTH), str(LIMIT_S)],

@@ -126,6 +126,7 @@ def test_the_log_of_another_program_with_these_lines() -> None:
     assert written == given_lines
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_goes_through_a_line(text: str) -> None:
     written = forms.TEXT.write(text)

@@ -252,7 +252,7 @@ def test_the_built_in_policy() -> None:
 @pytest.mark.parametrize("trace", sorted(TRACES.glob("*.sqlite")), ids=lambda path: path.stem)
 def test_a_run_passes_the_policy_made_from_it(trace: Path) -> None:
     run = Run(trace.name, summarize(trace))
-    made = parse_policy(starter_policy(run), "made.toml")
+    made = parse_policy(starter_policy(RunSet((run,))), "made.toml")
     result = check_sides(RunSet((run,)), RunSet((run,)), made)
     assert result.verdict == "pass", [outcome.reason for outcome in result.outcomes if outcome.verdict != "pass"]
     assert {outcome.verdict for outcome in result.outcomes} == {"pass"}
@@ -263,7 +263,7 @@ def test_a_run_passes_the_policy_made_from_it(trace: Path) -> None:
 @pytest.mark.parametrize("trace", ["rank_0", "serve"])
 def test_the_budgets_in_its_comments_hold_for_the_run_too(trace: str) -> None:
     run = Run(trace, summarize(TRACES / f"{trace}.sqlite"))
-    budgets = starter_policy(run).replace("# max =", "max =").replace("# min =", "min =")
+    budgets = starter_policy(RunSet((run,))).replace("# max =", "max =").replace("# min =", "min =")
     result = check_sides(RunSet((run,)), RunSet((run,)), parse_policy(budgets, "made.toml"))
     assert {outcome.kind for outcome in result.outcomes} == {"change", "max", "min", "require", "forbid"}
     assert {outcome.verdict for outcome in result.outcomes} == {"pass"}
@@ -276,7 +276,7 @@ def test_a_policy_made_from_hostile_names() -> None:
         biggest = max(whole["nvtx"], key=lambda key: whole["nvtx"][key]["union_s"])
         whole["nvtx"][name] = whole["nvtx"].pop(biggest)
         run = Run("hostile", Digest.from_dict(whole))
-        text = starter_policy(run)
+        text = starter_policy(RunSet((run,)))
         assert all(line.isprintable() for line in text.splitlines()), name
         made = parse_policy(text, "made.toml")
         assert any(entry.figure.segments[1].literal == name for entry in made.rules if len(entry.figure.segments) > 1)

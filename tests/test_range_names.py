@@ -10,7 +10,6 @@ import pytest
 from builder import TraceBuilder
 from nsys_digest import summarize
 from nsys_digest.trace import adbc
-from nsys_digest.trace.collect import names as names_module
 from nsys_digest.trace.collect.range_names import fold_name
 from nsys_digest.trace.source import Reader
 from oracle import expected
@@ -35,18 +34,22 @@ def test_folding(text: str, folded: str) -> None:
     assert fold_name(text) == folded
 
 
-def test_both_readers_fold_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_readers_fold_alike(tmp_path: Path) -> None:
     """The fast reader folds in RE2 once a batch has many texts; Python's pattern must mean the same there."""
     odd = ["a, seq = 1\n", "a, seq = \u0661", "a, seq = 1, op_id = 2 ", "b, sizes = [[1], x]"]
     texts = ["a, seq = 1", *odd, "é, op_id = 7"]
     trace = TraceBuilder()
     for index, text in enumerate(texts):
         trace.range(text, index, index + 1)
-    path = trace.write(tmp_path / "t.sqlite")
-    few = summarize(path, reader="adbc").nvtx
-    monkeypatch.setattr(adbc, "_MANY_TEXTS", 0)
-    assert summarize(path, reader="adbc").nvtx == few == summarize(path, reader="stdlib").nvtx
+    few = summarize(trace.write(tmp_path / "few.sqlite"), reader="adbc").nvtx
     assert list(few) == ["a", *odd, "é"]
+    for index in range(300):
+        trace.range(f"c, op_id = {index}", 100, 101)
+    path = trace.write(tmp_path / "many.sqlite")
+    many = summarize(path, reader="adbc").nvtx
+    assert many == summarize(path, reader="stdlib").nvtx
+    assert list(many) == [*few, "c"]
+    assert [many[name].sum_ns for name in few] == [ranges.sum_ns for ranges in few.values()]
 
 
 @pytest.mark.parametrize("domain", [63, 2**31, 2**31 + 5, 2**62, -1])
@@ -77,13 +80,13 @@ def many_names(rng: random.Random) -> TraceBuilder:
     return trace.range("CG_DISPATCH:a=1", 5, 6).mark("CG_DISPATCH:a=2", 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["adbc", "stdlib"])
 def test_names_beyond_the_limit_become_one_honest_row(
     reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names that are kept have all their rows, the row of the others has all of theirs, merged."""
     monkeypatch.setattr(adbc, "BATCH_ROWS", 7)
-    monkeypatch.setattr(names_module, "_COMPACT_AT", 10)
     for seed in range(10):
         rng = random.Random(seed)
         path = many_names(rng).write(tmp_path / f"{seed}.sqlite", shuffle=rng)

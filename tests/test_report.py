@@ -134,6 +134,7 @@ def test_kernels_are_counted_in_words(drawn: TraceBuilder, kernels: str, tmp_pat
     assert facts["kernels"] == kernels
 
 
+@pytest.mark.slow
 def test_no_column_of_a_report_is_empty() -> None:
     for trace in TRACES:
         for block in digest_report(summarize(trace), top=20).blocks:

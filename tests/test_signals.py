@@ -45,6 +45,7 @@ def trace(tmp_path: Path) -> Path:
     return small_trace().write(tmp_path / "trace.sqlite")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status", "code"), SIGNALS)
 @pytest.mark.parametrize("module", ["typer", "nsys_digest.cli.summarize", "nsys_digest.api", "numpy"])
 def test_a_signal_while_modules_are_imported(trace: Path, number: int, status: int, code: str, module: str) -> None:

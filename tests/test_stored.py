@@ -12,7 +12,7 @@ import pytest
 
 import nsys_digest
 from nsys_digest import Digest, StoredInspection, UsageInvalid, inspect, load, summarize
-from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.digest import SECTIONS
 from support import ROOT, call
 
 SERVE = ROOT / "fixtures" / "traces" / "serve.sqlite"

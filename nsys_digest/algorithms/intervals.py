@@ -101,8 +101,10 @@ def union_lengths(
     group: npt.NDArray[np.signedinteger],
     groups: int,
     order: npt.NDArray[np.signedinteger] | None = None,
+    *,
+    at_once: int = _SLICE,
 ) -> Int64s:
-    """Return the length of the union of each group 0 … groups - 1, a slice of rows at a time.
+    """Return the length of the union of each group 0 … groups - 1, looking at so many rows at once.
 
     The intervals of a group must be in order of start: then what lies between the start of an interval and the reach
     of those before it is covered already, and only what lies beyond counts. With ``order`` the i-th interval is that
@@ -110,8 +112,8 @@ def union_lengths(
     """
     lengths = np.zeros(groups, np.int64)
     reach = np.full(groups, np.iinfo(np.int64).min)
-    for low in range(0, group.size, _SLICE):
-        part = slice(low, low + _SLICE)
+    for low in range(0, group.size, at_once):
+        part = slice(low, low + at_once)
         rows = part if order is None else order[part]
         merged = grouped_union(start_ns[rows], end_ns[rows], group[part].astype(np.int64))
         begin_ns = np.maximum(merged.start_ns, reach[merged.group])

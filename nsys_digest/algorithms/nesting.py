@@ -55,13 +55,16 @@ def parents(depth: Int64s) -> Int64s:
     return parent
 
 
-def innermost(start_ns: Int64s, end_ns: Int64s) -> Segments:
-    """Return the segments in which each interval decides; intervals of any order, all of positive length."""
+def innermost(start_ns: Int64s, end_ns: Int64s, *, at_once: int = _PART) -> Segments:
+    """Return the segments in which each interval decides; intervals of any order, all of positive length.
+
+    They are looked at so many at once, or more where none of these ends before the next begins.
+    """
     if (end_ns[:-1] <= start_ns[1:]).all():
         return Segments(start_ns, end_ns, np.arange(start_ns.size))
     order = nesting_order(start_ns, end_ns)
     pieces = []
-    for part in _closed_parts(start_ns, end_ns, order):
+    for part in _closed_parts(start_ns, end_ns, order, at_once):
         found = _innermost_of_part(start_ns[part], end_ns[part])
         pieces.append(found._replace(owner=part[found.owner]))
     return Segments(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
@@ -79,11 +82,11 @@ def running_max(values: Int64s, begins: npt.NDArray[np.bool_]) -> Int64s:
     return largest
 
 
-def _closed_parts(start_ns: Int64s, end_ns: Int64s, order: Int64s) -> Iterator[Int64s]:
+def _closed_parts(start_ns: Int64s, end_ns: Int64s, order: Int64s, at_once: int) -> Iterator[Int64s]:
     """Cut intervals in nesting order into parts of which none reaches into the next, where that can be done."""
     low, reach = 0, -1
-    for at in range(0, order.size, _PART):
-        part = order[at : at + _PART]
+    for at in range(0, order.size, at_once):
+        part = order[at : at + at_once]
         starts = start_ns[part]
         reached = np.maximum.accumulate(np.maximum(end_ns[part], reach))
         closed = np.flatnonzero(starts[1:] >= reached[:-1])

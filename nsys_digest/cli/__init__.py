@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Annotated
 
 import typer
@@ -18,12 +19,8 @@ from nsys_digest import __version__, signals
 from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.cli.scarce import shortage
+from nsys_digest.cli.usage import UsageError, usage_message
 from nsys_digest.errors import DigestError, OutOfResources, UsageInvalid
-
-# typer takes click's classes along and has moved them more than once; this one has had the same name throughout.
-_UsageError: type[Exception] = next(
-    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException" and issubclass(base, Exception)
-)
 
 app = typer.Typer(
     name="nsys-digest",
@@ -31,6 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=False,
 )
 app.command("summarize")(summarize.command)
 app.command("diff", cls=MultiValueSides)(diff.command)
@@ -66,16 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Arrow's own pool keeps what is freed; with the system's, peak memory is a tenth less.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     output.forget_written()
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with signals.raised():
-            return _run(list(sys.argv[1:] if arguments is None else arguments))
+            return _run(list(words))  # which typer takes apart
     except DigestError as error:
         return _fail(str(error), error.code, error.exit_status)
-    except _UsageError as error:
-        context = getattr(error, "ctx", None)
-        where = context.command_path if context else "nsys-digest"
-        message = error.format_message()  # type: ignore[attr-defined]
-        return _fail(f"{message.rstrip('.')}; see: {where} --help", "usage-invalid", 2)
+    except UsageError as error:
+        return _fail(usage_message(error, words, _built(app)), "usage-invalid", 2)
     except (KeyboardInterrupt, typer.Abort) as error:
         number = error.number if isinstance(error, signals.SignalReceived) else signal.SIGINT
         return _fail(*signals.described(number, output.written_so_far()))
@@ -105,6 +101,10 @@ def _run(arguments: list[str]) -> int:
     if "_NSYS_DIGEST_COMPLETE" in os.environ:
         _complete(arguments)
     command = _built(app)
+    if not arguments:
+        return _help()
+    if any(not word and not before.startswith("-") for before, word in pairwise(arguments)):
+        raise UsageInvalid("an argument is empty; a variable of the shell that should fill it may not be set")
     # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
     try:
         with command.make_context("nsys-digest", arguments) as context:
@@ -113,6 +113,13 @@ def _run(arguments: list[str]) -> int:
         output.flush_stdout()
         return done.exit_code
     return 0
+
+
+def _help() -> int:
+    """Print the help where no command was given, which is bad usage all the same: a script may have lost its words."""
+    with _built(app).make_context("nsys-digest", ["summarize"], resilient_parsing=True) as context:
+        print(context.get_help(), file=sys.stderr)
+    return 2
 
 
 def _complete(arguments: list[str]) -> None:

@@ -18,7 +18,7 @@ from nsys_digest.cli.options import (
     StoreFolder,
     words_of,
 )
-from nsys_digest.cli.output import check_output, chosen_format, end_with, try_all, write
+from nsys_digest.cli.output import Format, check_output, chosen_format, end_with, in_ci, try_all, write
 from nsys_digest.cli.runs import files_of, read_side
 from nsys_digest.errors import DigestError, UsageInvalid
 
@@ -46,6 +46,17 @@ def command(
     ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", "-p", metavar="FILE", help="What is allowed. Default: a built-in policy.")
+    ] = None,
+    most: Annotated[
+        list[str] | None,
+        typer.Option("--max", metavar="FIGURE=AMOUNT", help="A limit without a policy; may be given several times."),
+    ] = None,
+    least: Annotated[
+        list[str] | None, typer.Option("--min", metavar="FIGURE=AMOUNT", help="The same, for the least.")
+    ] = None,
+    max_change: Annotated[
+        list[str] | None,
+        typer.Option("--max-change", metavar="FIGURE=AMOUNT", help="The same, against --baseline: 5%, 1ms, or 5%,1ms."),
     ] = None,
     init: Annotated[bool, typer.Option("--init", help="Print a policy to start from, made from HEAD.")] = False,
     store: StoreFolder = None,
@@ -80,17 +91,22 @@ def command(
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
     options: SummarizeKeywords = {"steps": steps, "categories": categories}
+    limits = [
+        (key, text)
+        for key, texts in (("max", most), ("min", least), ("max_change", max_change))
+        for text in texts or ()
+    ]
     if init:
-        if baseline or policy:
-            raise UsageInvalid("--init makes a policy from HEAD alone; leave --baseline and --policy away")
+        if baseline or policy or limits:
+            raise UsageInvalid("--init makes a policy from HEAD alone; leave --baseline, --policy and limits away")
         _init(head, store, output, options)
         return
-    chosen = chosen_format(format, output)
+    chosen = Format.text if format is None and output is None and in_ci() else chosen_format(format, output)
     from nsys_digest.compare.comparability import check_reasons
     from nsys_digest.gate.checks import check_sides
-    from nsys_digest.gate.policy import load_policy
+    from nsys_digest.gate.policy import load_policy, with_limits
 
-    allowed = load_policy(policy)
+    allowed = with_limits(None if policy is None else load_policy(policy), limits) if limits else load_policy(policy)
     reasons = words_of(allow_mismatch)
     check_reasons(reasons)
     from nsys_digest.cli.ci import Wanted, forms_of_no_result, forms_of_result
@@ -123,11 +139,11 @@ def command(
 
 
 def _init(head: list[str], store: Path | None, output: Path | None, options: SummarizeKeywords) -> None:
-    if len(head) != 1:
-        raise UsageInvalid(f"--init makes a policy from one run, and {len(head)} are given; give one")
     from nsys_digest.gate.init_policy import starter_policy
+    from nsys_digest.gate.repeats import distinct
 
-    write(starter_policy(read_side(head, store, **options).side.runs[0]), output)
+    side, _ = distinct(read_side(head, store, **options).side)
+    write(starter_policy(side), output)
 
 
 def _check_apart(outputs: list[Path], policy: Path | None) -> None:

@@ -42,7 +42,7 @@ def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str],
     if len(runs) != 2:
         count = "no path is" if not runs else "1 path is" if len(runs) == 1 else f"{len(runs)} paths are"
         raise UsageInvalid(
-            f"diff compares BASE with HEAD, but {count} given; for repeats give the runs of BASE behind --base, and "
+            f"diff compares BASE with HEAD, but {count} given; for repeats give the runs of BASE after --base, and "
             "those of HEAD behind --head"
         )
     return runs[:1], runs[1:]

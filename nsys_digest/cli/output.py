@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nsys_digest.errors import DigestError, OutputFailed, UsageInvalid
 from nsys_digest.files import WRITTEN, write_whole
@@ -18,6 +18,7 @@ from nsys_digest.files import WRITTEN, write_whole
 if TYPE_CHECKING:
     from nsys_digest.report.blocks import Report
 
+CI_VARIABLES: Final = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE", "TEAMCITY_VERSION")
 _PLAIN_WIDTH = 120
 _WIDEST = 10_000
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -36,6 +37,11 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
     if asked is not None:
         return asked
     return Format.text if on_terminal(output) else Format.json
+
+
+def in_ci() -> bool:
+    """Tell whether a CI system runs this, whose log people read: by the variables that these set."""
+    return any(os.environ.get(name, "").lower() not in {"", "0", "false"} for name in CI_VARIABLES)
 
 
 def on_terminal(output: Path | None) -> bool:

@@ -21,13 +21,13 @@ NsysPath: TypeAlias = Annotated[
 ]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace what an earlier recording left.")]
 Summarize: TypeAlias = Annotated[
-    bool, typer.Option("--summarize", help="Print the digest behind the program's output.")
+    bool, typer.Option("--summarize", help="Print the digest after the output of the program.")
 ]
 
 
 def command(
     program: Annotated[
-        list[str], typer.Argument(metavar="COMMAND", help="The program and its arguments, behind --; no shell string.")
+        list[str], typer.Argument(metavar="COMMAND", help="The program and its arguments, after --; no shell string.")
     ],
     output: Annotated[
         Path | None,

@@ -57,7 +57,7 @@ def command(
         int, typer.Option("--prompt-tokens", min=1, max=1 << 20, metavar="N", help="Length of the one prompt.")
     ] = 32742,
     decode_steps: Annotated[
-        int, typer.Option("--decode-steps", min=0, max=100_000, metavar="N", help="Decode steps behind the prompt.")
+        int, typer.Option("--decode-steps", min=0, max=100_000, metavar="N", help="Decode steps after the prompt.")
     ] = 25,
     drafts: Annotated[
         int, typer.Option("--drafts", min=0, max=16, metavar="N", help="Speculative tokens of a decode.")
@@ -93,7 +93,7 @@ def command(
         int, typer.Option("--moe", min=0, max=1024, metavar="EXPERTS", help="Experts in place of each MLP.")
     ] = 0,
     synchronise: Annotated[
-        bool, typer.Option("--synchronise", help="Wait for the GPU behind each step: a slow-down to find.")
+        bool, typer.Option("--synchronise", help="Wait for the GPU after each step: a slow-down to find.")
     ] = False,
     seed: Seed = 0,
     dtype: Annotated[DtypeName | None, typer.Option("--dtype", help="Type of weights and activations.")] = None,

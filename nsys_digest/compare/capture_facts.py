@@ -80,7 +80,7 @@ def _only(names: list[str], others: list[str]) -> str:
 
 
 def _sections(digest: Digest) -> str:
-    return ", ".join(digest.capture.sections) or _NONE
+    return ", ".join(sorted(digest.capture.sections)) or _NONE
 
 
 def _names(digest: Digest) -> str:

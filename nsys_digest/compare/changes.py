@@ -96,7 +96,9 @@ def tables(base: Digest, head: Digest, kernel_categories: Callable[[], KernelCat
         if sides[0] is None or sides[1] is None:
             found[name] = None
             continue
-        both = Sides({column.name: column for column in _columns(listed)}, sides[0], sides[1], listed.by, listed.count)
+        both = Sides(
+            {column.name: column for column in columns_of(listed)}, sides[0], sides[1], listed.by, listed.count
+        )
         complete = _complete(name, base, head)
         if name == "api":
             names[name] = renamed_calls(*_counts_apart(both))
@@ -107,7 +109,8 @@ def tables(base: Digest, head: Digest, kernel_categories: Callable[[], KernelCat
     return {name: found[name] for name in TABLES}
 
 
-def _columns(listed: Listed) -> tuple[RowFigure, ...]:
+def columns_of(listed: Listed) -> tuple[RowFigure, ...]:
+    """Return the figures of the rows of a table."""
     return tuple(column for column in columns(listed.at) if not listed.only or column.name in listed.only)
 
 
@@ -124,7 +127,7 @@ def _rows(name: str, listed: Listed, side: _Side) -> dict[str, Values] | None:
     if listed.beside is not None:
         beside, part = listed.beside
         told += [((beside,), item) for _, item in items(part, document)]
-    known = {column.name for column in _columns(listed)}
+    known = {column.name for column in columns_of(listed)}
     wanted = [column for column in columns(at) if column.name in known]
     places = _places(listed, side)
     found: dict[str, Values] = {}

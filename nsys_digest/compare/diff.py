@@ -15,13 +15,14 @@ from nsys_digest.compare.span_breakdown import (
     device_breakdowns,
     whole_breakdown,
 )
+from nsys_digest.compare.stored_tables import read_headlines, read_tables
 from nsys_digest.compare.tables import Table
 from nsys_digest.compare.whole import KEYS, Headline, headlines
 from nsys_digest.model.base_types import Warn
-from nsys_digest.model.catalogue import Json, computed, document, figure, label, part, result
-from nsys_digest.model.codec import encode, json_text
+from nsys_digest.model.catalogue import computed, document, figure, label, part, result
 from nsys_digest.model.digest import TOOL
 from nsys_digest.model.kernel_categories import KernelCategories
+from nsys_digest.model.stored_document import StoredDocument
 
 DIFF_SCHEMA_VERSION: Final = "1.0"
 
@@ -55,9 +56,12 @@ class ComparedSide:
 
 
 @document
-class Diff:
+class Diff(StoredDocument):
     """What differs between two sides. Figures are those of one typical run of each side; see docs/diff.md."""
 
+    WHAT: ClassVar = "comparison"
+    COMMAND: ClassVar = "nsys-digest diff BASE HEAD --format json"
+    VERSION: ClassVar = DIFF_SCHEMA_VERSION
     MORE_KEYS: ClassVar = True
     WITHIN: ClassVar = {"tool": "what wrote the document"}
     TITLE: ClassVar = "nsys-digest comparison, version 1"
@@ -74,17 +78,22 @@ class Diff:
     base: ComparedSide = part("the side that is compared with")
     head: ComparedSide = part("the side that is compared")
     comparability: Comparability = part(
-        "reasons not to compare that were allowed, and those that the digests cannot rule out", key="mismatches"
+        "reasons not to compare that were allowed, and those that the digests cannot rule out",
+        key="mismatches",
+        former=("unlike",),
     )
     headline: Mapping[str, Headline] = part(
-        "figures of whole digests, of the typical runs and of all", names=KEYS, grows=True
+        "figures of whole digests, of the typical runs and of all", names=KEYS, grows=True, read=read_headlines
     )
     span: SpanBreakdown | None = part(
         "the span over all devices in terms that add up to it; null where a side has no GPU activity"
     )
     devices: tuple[DeviceSpanBreakdown, ...] = part("the same of each pair of devices", key="span_by_device")
     tables: Mapping[str, Table | None] = part(
-        "figures by name, most moved first; null where a side lacks the section", names=TABLES, grows=True
+        "figures by name, most moved first; null where a side lacks the section",
+        names=TABLES,
+        grows=True,
+        read=read_tables,
     )
 
     def __repr__(self) -> str:
@@ -96,15 +105,6 @@ class Diff:
     def tool(self) -> Literal["nsys-digest"]:
         """The name of the program."""
         return TOOL
-
-    def to_dict(self) -> Json:
-        """Return the JSON document, times in seconds."""
-        written: Json = encode(self)
-        return written
-
-    def to_json(self, *, compact: bool = False) -> str:
-        """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
-        return json_text(self.to_dict(), compact=compact)
 
 
 def compare(

@@ -84,8 +84,9 @@ def _check_baseline(policy: Policy, base: RunSet | None) -> None:
     needs = [rule for rule in policy.rules if rule.compares]
     if base is None and needs:
         raise UsageInvalid(
-            f"{policy.source} compares ({needs[0].figure.text} has max_change), and there is no baseline; give one "
-            "with --baseline, or a policy of max, min, require and forbid alone"
+            f"there is no baseline to compare with, as {policy.source} asks for (max_change of "
+            f"{needs[0].figure.text}); give one with --baseline, or limits such as "
+            "--max gpu_idle_within_span_s=0.5s, or a policy of limits alone, which --init begins"
         )
 
 
@@ -226,4 +227,10 @@ def _budget(seen: Outcome, limit: float) -> Outcome:
     sign = "at most" if seen.kind == "max" else "at least"
     allowed = f"{sign} {shown_limit(limit, seen.unit)}"
     reason = f"{seen.figure} is {shown(seen.head, seen.unit)}, {allowed} is allowed"
-    return replace(seen, verdict="fail" if over else "pass", allowed=allowed, reason=reason)
+    return replace(
+        seen,
+        verdict="fail" if over else "pass",
+        allowed=allowed,
+        reason=reason,
+        excess=round(abs(seen.head - limit), 10) if over else None,
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -24,6 +24,7 @@ Inconclusive: TypeAlias = Literal["fail", "status4", "pass"]
 """What becomes of a change that is more than allowed where the runs are too few to exclude noise."""
 
 BUILT_IN: Final = "built-in policy"
+GIVEN_LIMITS: Final = "the command line"
 SECTIONS: Final[Mapping[str, str]] = {
     "nvtx": "nvtx",
     "api": "api",
@@ -158,6 +159,43 @@ def parse_policy(text: str, source: str) -> Policy:
     if not policy.rules and not policy.presences:
         raise PolicyInvalid(f"{source}: there is no rule in it, so it would pass everything; see docs/policy.md")
     return policy
+
+
+def with_limits(policy: Policy | None, limits: Iterable[tuple[str, str]]) -> Policy:
+    """Return a policy with limits that were given one by one; without a policy, of these alone.
+
+    Each is (``max``, ``min`` or ``max_change``, ``FIGURE=AMOUNT``); an amount of a change may be a share and an amount,
+    as in ``5%,1ms``. A figure that a run lacks is an error, as in a policy that does not say otherwise.
+
+    Raises:
+        PolicyInvalid: one makes no sense.
+
+    """
+    rules = () if policy is None else policy.rules
+    for key, text in limits:
+        option = f"--{key.replace('_', '-')}"
+        figure, equals, amount = text.rpartition("=")
+        if not equals or not figure or not amount.strip():
+            raise PolicyInvalid(
+                f"{option} {clipped(text)}: this is no FIGURE=AMOUNT; such as {option} gpu_idle_within_span_s="
+                + ("5%" if key == "max_change" else "0.5s")
+            )
+        parts = [part.strip() for part in amount.split(",")] if key == "max_change" else amount.strip()
+        table = {"figure": figure, key: _number_or_text(parts)}
+        rules += (_at(f"{option} {clipped(text)}", _rule, table, len(rules) + 1, None),)
+    if policy is None:
+        return Policy(GIVEN_LIMITS, rules, (), Noise())
+    return replace(policy, rules=rules)
+
+
+def _number_or_text(value: Any) -> Any:
+    """Return amounts as TOML would have them: bare numbers as such, with units as text."""
+    if isinstance(value, list):
+        return [_number_or_text(part) for part in value]
+    try:
+        return int(value) if value.lstrip("+-").isdecimal() else float(value)
+    except ValueError:
+        return value
 
 
 def _tables(document: Mapping[str, Any], text: str, kind: str, source: str, read: Callable[..., Any]) -> list[Any]:

@@ -8,11 +8,10 @@ from math import inf
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from nsys_digest.compare.comparability import Difference, Unknown
-from nsys_digest.errors import CheckFailed, DigestError, DigestInvalid, FigureMissing, MissingData
-from nsys_digest.model.catalogue import Json, computed, document, label, part, result
-from nsys_digest.model.codec import encode, json_text
-from nsys_digest.model.decoder import Misfit, decode
+from nsys_digest.errors import CheckFailed, DigestError, FigureMissing, MissingData
+from nsys_digest.model.catalogue import computed, document, label, part, result
 from nsys_digest.model.digest import TOOL
+from nsys_digest.model.stored_document import StoredDocument
 from nsys_digest.units import counted
 
 CHECK_SCHEMA_VERSION: Final = "1.0"
@@ -50,6 +49,9 @@ class Outcome:
         "median of all differences between a run of HEAD and one of BASE", always=True, default=None
     )
     change_ratio: float | None = label("change over base; null where base is 0", always=True, default=None)
+    excess: float | None = label(
+        "how far HEAD is past the limit; absent for a change, and within the limit", default=None
+    )
     interval: tuple[float, float] | None = label(
         "the change with the confidence of the policy, of this figure alone", always=True, default=None
     )
@@ -101,9 +103,12 @@ class StoppedBy:
 
 
 @document
-class CheckResult:
+class CheckResult(StoredDocument):
     """The result of a check; ``outcomes`` are in the order of the policy, then of the document."""
 
+    WHAT: ClassVar = "check"
+    COMMAND: ClassVar = "nsys-digest check HEAD -b BASE --format json"
+    VERSION: ClassVar = CHECK_SCHEMA_VERSION
     MORE_KEYS: ClassVar = True
     WITHIN: ClassVar = {"tool": "what wrote the document"}
     TITLE: ClassVar = "nsys-digest check, version 1"
@@ -164,11 +169,16 @@ class CheckResult:
         return self.verdict in {"pass", "noise"}
 
     def worst_first(self) -> tuple[Outcome, ...]:
-        """Return the outcomes by verdict, then the surest first, then by relative change, the largest first."""
+        """Return the outcomes by verdict, then by the time that they cost, then the surest and largest change first."""
         return tuple(
             sorted(
                 self.outcomes,
-                key=lambda outcome: (ORDER.index(outcome.verdict), _chance(outcome), -_relative(outcome)),
+                key=lambda outcome: (
+                    ORDER.index(outcome.verdict),
+                    -_cost_s(outcome),
+                    _chance(outcome),
+                    -_relative(outcome),
+                ),
             )
         )
 
@@ -192,30 +202,12 @@ class CheckResult:
         more = f"; {len(worst) - 1} more" if len(worst) > 1 else ""
         return kind(f"{counts[self.verdict]} of {len(self.outcomes)} checks {what}: {worst[0].reason}{more}")
 
-    def to_dict(self) -> Json:
-        """Return the JSON document; its schema is printed by ``nsys-digest schema --of check``."""
-        written: Json = encode(self)
-        return written
 
-    @classmethod
-    def from_dict(cls, data: Json) -> CheckResult:
-        """Read a JSON document of version 1; keys that this version does not know are left out.
-
-        Raises:
-            DigestInvalid: it is no document of a check, or of another major version.
-
-        """
-        version = data.get("schema_version") if isinstance(data, dict) else None
-        if not isinstance(version, str) or version.partition(".")[0] != CHECK_SCHEMA_VERSION.partition(".")[0]:
-            raise DigestInvalid(f"this is no check of schema version 1 (schema_version is {version!r})")
-        try:
-            return decode(cls, data)
-        except Misfit as misfit:
-            raise DigestInvalid(f"this check is incomplete or damaged: {misfit}; run it again") from None
-
-    def to_json(self, *, compact: bool = False) -> str:
-        """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
-        return json_text(self.to_dict(), compact=compact)
+def _cost_s(outcome: Outcome) -> float:
+    """Return by how many seconds a figure changed, or is past its limit; 0 for what is no time, or allowed."""
+    if outcome.unit != "s" or outcome.verdict not in {"fail", "noise"}:
+        return 0.0
+    return abs(outcome.change or outcome.excess or 0.0)
 
 
 def _chance(outcome: Outcome) -> float:

@@ -57,10 +57,12 @@ class Declared:
     name of the field does not give it, ``former`` are keys that it had before, ``within`` is the object that it is
     written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have; to
     one that ``grows`` names may be added.
+    A ``section`` is asked for by the name of the field: then it is made, or has more in it.
     ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
     A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
     ``always`` one is in every document, though its field has a default. ``former_values`` are texts that were called
-    otherwise, and what they are called now. ``least`` and ``most`` bound what is published.
+    otherwise, and what they are called now. ``least`` and ``most`` bound what is published. ``read`` makes the
+    value of what a document has, where its type does not say how.
     """
 
     meaning: str
@@ -74,6 +76,7 @@ class Declared:
     names: tuple[str, ...] = ()
     may_have: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
+    section: bool = False
     left_out: bool = False
     inline: bool = False
     grows: bool = False
@@ -83,6 +86,7 @@ class Declared:
     least: float | None = None
     most: float | None = None
     pattern: str | None = None
+    read: Callable[[Any], Any] | None = None
 
 
 def figure(
@@ -158,10 +162,12 @@ def part(
     within: str | None = None,
     by: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
+    section: bool = False,
     left_out: bool = False,
     inline: bool = False,
     grows: bool = False,
     always: bool = False,
+    read: Callable[[Any], Any] | None = None,
     default: Any = MISSING,
     default_factory: Any = MISSING,
 ) -> Any:
@@ -173,10 +179,12 @@ def part(
         within=within,
         by=by,
         names=names,
+        section=section,
         left_out=left_out,
         inline=inline,
         grows=grows,
         always=always,
+        read=read,
     )
     return _field(declared, default=default, default_factory=default_factory)
 

@@ -52,7 +52,7 @@ def _reader(cls: Any) -> Decoder:
 
     def reader(document: Any) -> Any:
         if not isinstance(document, dict):
-            raise Misfit(f"is {_kind(document)} where an object should be")
+            raise Misfit(f"is {kind_of(document)} where an object should be")
         found: dict[str, Any] = {}
         name = ""
         try:
@@ -138,6 +138,8 @@ def _listed(value: Any) -> Any:
 
 def _value_reader(key: Key) -> Decoder:
     """Return what reads the value of a key."""
+    if key.declared.read is not None:
+        return key.declared.read
     read = _decoder_of(key.hint, time=key.is_time, names=key.declared.names, grows=key.declared.grows)
     return _with_present_values(read, dict(key.declared.former_values)) if key.declared.former_values else read
 
@@ -156,7 +158,7 @@ def _within_reader(within: str, name: str, read: Decoder, default: Callable[[], 
     def reader(document: Any) -> Any:
         inner = document.get(within, {})
         if not isinstance(inner, dict):
-            raise Misfit(f"is {_kind(inner)} where an object should be", f".{within}")
+            raise Misfit(f"is {kind_of(inner)} where an object should be", f".{within}")
         if name not in inner and default is not None:
             return default()
         try:
@@ -175,7 +177,7 @@ def _list_object_reader(cls: type) -> Decoder:
 
     def reader(value: Any) -> Any:
         if not isinstance(value, list) or len(value) < size:
-            raise Misfit(f"is {_kind(value)} where {size} values should be")
+            raise Misfit(f"is {kind_of(value)} where {size} values should be")
         return cls(*_each(reads, value))
 
     return reader
@@ -201,7 +203,7 @@ def _decoder_of(hint: Any, *, time: bool, names: tuple[str, ...] = (), grows: bo
 def _items_reader(read: Decoder) -> Decoder:
     def reader(value: Any) -> Any:
         if not isinstance(value, list):
-            raise Misfit(f"is {_kind(value)} where a list should be")
+            raise Misfit(f"is {kind_of(value)} where a list should be")
         found: list[Any] = []
         try:
             for item in value:
@@ -216,7 +218,7 @@ def _items_reader(read: Decoder) -> Decoder:
 def _row_reader(reads: list[Decoder]) -> Decoder:
     def reader(value: Any) -> Any:
         if not isinstance(value, list) or len(value) != len(reads):
-            raise Misfit(f"is {_kind(value)} where {len(reads)} values should be")
+            raise Misfit(f"is {kind_of(value)} where {len(reads)} values should be")
         return tuple(_each(reads, value))
 
     return reader
@@ -238,7 +240,7 @@ def _mapping_reader(read: Decoder, names: tuple[str, ...], *, grows: bool) -> De
 
     def reader(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise Misfit(f"is {_kind(value)} where an object should be")
+            raise Misfit(f"is {kind_of(value)} where an object should be")
         name = ""
         found = {}
         try:
@@ -257,7 +259,7 @@ def _ns(value: Any) -> int:
     try:
         return int(to_ns(value))
     except (TypeError, ValueError, OverflowError):
-        raise Misfit(f"is {_kind(value)} where seconds should be") from None
+        raise Misfit(f"is {kind_of(value)} where seconds should be") from None
 
 
 def _ns_or_none(value: Any) -> int | None:
@@ -277,7 +279,7 @@ def _leaf_reader(hint: Any, *, optional: bool) -> Decoder:
 
     def reader(value: Any) -> Any:
         if type(value) not in exact or (type(value) is float and not math.isfinite(value)):
-            raise Misfit(f"is {_kind(value)} where {what} should be")
+            raise Misfit(f"is {kind_of(value)} where {what} should be")
         return value
 
     return reader
@@ -286,13 +288,13 @@ def _leaf_reader(hint: Any, *, optional: bool) -> Decoder:
 def _choice_reader(choices: tuple[Any, ...]) -> Decoder:
     def reader(value: Any) -> Any:
         if value not in choices:
-            raise Misfit(f"is {_kind(value)} where one of {', '.join(map(str, choices))} should be")
+            raise Misfit(f"is {kind_of(value)} where one of {', '.join(map(str, choices))} should be")
         return value
 
     return reader
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """Say what a JSON value is."""
     if isinstance(value, str):
         return "text"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from nsys_digest.errors import DigestInvalid
 from nsys_digest.model.base_types import (
     Capture,
     CountTotal,
@@ -17,9 +15,7 @@ from nsys_digest.model.base_types import (
     RunFacts,
     Warn,
 )
-from nsys_digest.model.catalogue import Json, computed, document, figure, keys_of, label, part
-from nsys_digest.model.codec import encode, json_text
-from nsys_digest.model.decoder import Misfit, decode
+from nsys_digest.model.catalogue import computed, document, figure, keys_of, label, part
 from nsys_digest.model.section_types import (
     Category,
     Communication,
@@ -29,6 +25,7 @@ from nsys_digest.model.section_types import (
     Memory,
 )
 from nsys_digest.model.step_types import DispatchStep, Steps
+from nsys_digest.model.stored_document import StoredDocument
 from nsys_digest.model.views import TOP, views
 from nsys_digest.units import counted, duration
 
@@ -44,9 +41,12 @@ NOTES: Final = (
 
 
 @document
-class Digest:
+class Digest(StoredDocument):
     """The digest of one trace. The order of every collection is part of the contract; see docs/json.md."""
 
+    WHAT: ClassVar = "digest"
+    COMMAND: ClassVar = "nsys-digest summarize TRACE.sqlite --format json"
+    VERSION: ClassVar = SCHEMA_VERSION
     MORE_KEYS: ClassVar = True
     WITHIN: ClassVar = {"tool": "what wrote the document"}
     TITLE: ClassVar = "nsys-digest digest, version 1"
@@ -77,7 +77,9 @@ class Digest:
         "CUDA runtime and driver calls by recorded name, `[calls, total_s]`; most total time first, then by name"
     )
     nvtx: Mapping[str, NvtxRange] = part(
-        "NVTX ranges by `domain:name`, those of the default domain by name alone; in order of first start, then by name"
+        "NVTX ranges by `domain:name`, those of the default domain by name alone; in order of first start, then by "
+        "name",
+        section=True,
     )
     dispatch: Mapping[str, int] = figure(
         "count",
@@ -115,27 +117,30 @@ class Digest:
         "say what calls returned",
         default=None,
     )
-    idle: Idle | None = part("why each device was idle within its span", left_out=True, default=None)
-    launch: Launch | None = part("what launches of kernels and graphs cost", left_out=True, default=None)
-    memory: Memory | None = part("copies and sets, over all devices", left_out=True, default=None)
+    idle: Idle | None = part("why each device was idle within its span", section=True, left_out=True, default=None)
+    launch: Launch | None = part("what launches of kernels and graphs cost", section=True, left_out=True, default=None)
+    memory: Memory | None = part("copies and sets, over all devices", section=True, left_out=True, default=None)
     communication: tuple[Communication, ...] | None = part(
         "collectives against compute: devices with kernels, in the order of `devices`",
         by=("device",),
+        section=True,
         left_out=True,
         default=None,
     )
     categories: Mapping[str, Category] | None = part(
-        "kernels by category over all devices; most time first, then by name", left_out=True, default=None
+        "kernels by category over all devices; most time first, then by name", section=True, left_out=True, default=None
     )
     api_durations: Mapping[str, Durations] | None = part(
         "lengths of the calls of `api` by name as recorded; most time first, then by name",
         former=("api_tails",),
+        section=True,
         left_out=True,
         default=None,
     )
     kernel_durations: Mapping[str, Durations] | None = part(
         "lengths of all kernels by short name; most time first, then by name",
         former=("kernel_tails",),
+        section=True,
         left_out=True,
         default=None,
     )
@@ -143,6 +148,7 @@ class Digest:
         "dispatch marks by mode, and by mode and padded size; by mode (marks without one first), then all of the "
         "mode, then by size",
         by=("mode", "?padded"),
+        section=True,
         left_out=True,
         default=None,
     )
@@ -169,53 +175,6 @@ class Digest:
         """The name of the program."""
         return TOOL
 
-    def to_dict(self) -> Json:
-        """Return the JSON document, version 1 of the contract; times in seconds."""
-        written: Json = encode(self)
-        return written
-
-    @classmethod
-    def from_dict(cls, data: Json) -> Digest:
-        """Read a JSON document of version 1; keys that this version does not know are left out.
-
-        Raises:
-            DigestInvalid: it is not a digest, or of another major version.
-
-        """
-        version = data.get("schema_version") if isinstance(data, dict) else None
-        if not isinstance(version, str) or version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
-            raise DigestInvalid(
-                f"this is no digest of schema version {SCHEMA_VERSION.partition('.')[0]} (schema_version is "
-                f"{version!r}); write one with: nsys-digest summarize TRACE.sqlite --format json"
-            )
-        try:
-            return decode(cls, data)
-        except Misfit as misfit:
-            raise DigestInvalid(
-                f"this is no digest, or a damaged one: key {misfit}; write it again with: "
-                "nsys-digest summarize TRACE.sqlite --format json"
-            ) from None
-
-    def to_json(self, *, compact: bool = False) -> str:
-        """Return the document as JSON text: indented by two, or on one line; never NaN or Infinity."""
-        return json_text(self.to_dict(), compact=compact)
-
-    @classmethod
-    def from_json(cls, text: str) -> Digest:
-        """Read JSON text; ``Digest.from_json(d.to_json()) == d``.
-
-        Raises:
-            DigestInvalid: the text is no JSON, or no digest of a known version.
-
-        """
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DigestInvalid(
-                f"this is not JSON ({error}); write a digest with: nsys-digest summarize TRACE.sqlite --format json"
-            ) from None
-        return cls.from_dict(data)
-
     def to_text(self, *, top: int = TOP, width: int = 120, color: bool = False) -> str:
         """Return the report for people, as ``--format text`` prints it; each list shows its first ``top`` rows."""
         return views().text(self, top=top, width=width, color=color)
@@ -239,4 +198,6 @@ class Digest:
 
 
 ADDED: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.left_out)
-"""The sections that may be left out, in the order of the document."""
+"""The sections with a key of their own, in the order of the document."""
+SECTIONS: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.section)
+"""The sections that can be chosen: ``nvtx`` adds to a field of the base; ``steps`` is there when a step is named."""

@@ -35,8 +35,8 @@ IDLE_CAUSES: Final[Mapping[str, IdleCause]] = {
     ),
     CallClass.sync.value: IdleCause(
         "in a call that waits for the GPU, or in a blocking copy or set",
-        "in a synchronise or blocking copy",
-        "idle in synchronise",
+        "in a sync call or a blocking copy",
+        "idle in sync calls",
     ),
     CallClass.memory.value: IdleCause(
         "in a call that allocates, frees, registers or maps memory",

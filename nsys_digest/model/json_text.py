@@ -13,6 +13,7 @@ MOST_BYTES: Final = 256_000_000
 """The largest file that is read as a digest; one with 100,000 range names has about 60 million bytes."""
 _MOST_DIGITS: Final = 20
 """Of a whole number; ids of nsys have 64 bits."""
+_WRITE: Final = "write a digest with: nsys-digest summarize TRACE.sqlite --format json"
 
 
 def read_json(file: Path) -> Any:
@@ -29,8 +30,8 @@ def read_json(file: Path) -> Any:
         raise DigestInvalid(f"this is not UTF-8 ({error.reason}); write the digest again") from None
 
 
-def parse_json(text: str) -> Any:
-    """Return the document of a text.
+def parse_json(text: str, remedy: str = _WRITE) -> Any:
+    """Return the document of a text; ``remedy`` is what to do where it is none.
 
     Raises:
         DigestInvalid: it is no JSON, or holds a number that no digest has.
@@ -39,9 +40,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_int=_integer, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
-        raise DigestInvalid(
-            f"this is not JSON ({error}); write a digest with: nsys-digest summarize TRACE.sqlite --format json"
-        ) from None
+        raise DigestInvalid(f"this is not JSON ({error}); {remedy}") from None
 
 
 def _integer(digits: str) -> int:

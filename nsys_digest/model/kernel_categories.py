@@ -22,7 +22,7 @@ COMMUNICATION = "communication"
 OTHER = "other"
 """The category of what no pattern takes."""
 
-KINDS = (
+COMMUNICATION_KINDS = (
     "all_reduce",
     "reduce_scatter",
     "all_gather",
@@ -152,8 +152,10 @@ def _read_pattern(table: object, source: str, place: str) -> CategoryPattern:
     kind = _text(table, "kind", place)
     if kind is not None and category != COMMUNICATION:
         raise CategoriesInvalid(f"{place} has a kind, but its category is {category}; only {COMMUNICATION} has kinds")
-    if kind is not None and kind not in KINDS:
-        raise CategoriesInvalid(f"{place}: {kind!r} is no kind of communication; use one of {', '.join(KINDS)}")
+    if kind is not None and kind not in COMMUNICATION_KINDS:
+        raise CategoriesInvalid(
+            f"{place}: {kind!r} is no kind of communication; use one of {', '.join(COMMUNICATION_KINDS)}"
+        )
     return CategoryPattern(category, pattern, kind, _text(table, "note", place) or "", source)
 
 

@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from nsys_digest.model.catalogue import computed, figure, label, part, result
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.units import to_seconds
-
-SECTIONS: Final = (
-    "idle",
-    "launch",
-    "memory",
-    "communication",
-    "categories",
-    "nvtx",
-    "dispatch_steps",
-    "api_durations",
-    "kernel_durations",
-)
-"""The sections that can be left out; ``steps`` is there when a step is named."""
 
 
 @result

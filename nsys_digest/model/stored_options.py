@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nsys_digest.errors import UsageInvalid
-from nsys_digest.model.digest import Digest
-from nsys_digest.model.section_types import SECTIONS
+from nsys_digest.model.digest import SECTIONS, Digest
 
 _HOW: Final = frozenset(
     {"threads", "reader", "progress", "when_read", "labels", "max_unpacked", "nsys", "keep_export", "tell"}

@@ -10,6 +10,7 @@ from typing import Final
 from nsys_digest.gate.verdict import CheckResult, Outcome, Verdict
 from nsys_digest.model.quantity import shown, shown_change, shown_share
 from nsys_digest.report.blocks import NAME, Block, Column, Report, more, numbers
+from nsys_digest.report.figure_columns import of
 from nsys_digest.report.figure_words import figure_words
 from nsys_digest.report.shell_words import spelled
 from nsys_digest.units import counted
@@ -23,6 +24,14 @@ _TITLES: Final[dict[Verdict, str]] = {
 }
 _SAID: Final = 5
 _NAMED: Final = 10
+
+_AMOUNTS = (
+    of(Outcome, "change").head,
+    Column("%"),
+    of(Outcome, "base", "BASE").head,
+    of(Outcome, "head", "HEAD").head,
+    Column("allowed"),
+)
 
 
 def check_report(result: CheckResult, top: int, again: Sequence[str] = ()) -> Report:
@@ -140,7 +149,7 @@ def _blocks(result: CheckResult, top: int) -> Iterator[Block]:
             continue
         rows = found[:top] if verdict == "pass" else found
         tested = verdict != "pass" and any(outcome.p_adjusted is not None for outcome in found)
-        columns = numbers("change", "%", "BASE", "HEAD", "allowed") + (numbers("p") if tested else ())
+        columns = _AMOUNTS + (numbers("p") if tested else ())
         yield Block(
             title, (*columns, NAME), tuple(_row(outcome, tested) for outcome in rows), more(len(found) - len(rows))
         )

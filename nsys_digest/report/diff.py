@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nsys_digest.compare.diff import ComparedSide, Diff
 from nsys_digest.compare.span_breakdown import SpanBreakdown, Term
-from nsys_digest.compare.tables import Number, Pair, Row, Table
+from nsys_digest.compare.tables import Number, Pair, Row, Split, Table
 from nsys_digest.compare.threshold import Threshold
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.catalogue import keys_of
@@ -15,6 +15,7 @@ from nsys_digest.model.figures import RowFigure
 from nsys_digest.model.quantity import shown, shown_change
 from nsys_digest.report.blocks import NAME, Block, Column, Report, numbers
 from nsys_digest.report.diff_words import lead, share, signed, term_words
+from nsys_digest.report.figure_columns import of
 from nsys_digest.units import MISSING
 
 
@@ -57,7 +58,9 @@ _LAYOUTS = {
     ),
 }
 _TERM = next(RowFigure(key.inside, key.key, key.declared, ()) for key in keys_of(Term) if key.attribute == "base_ns")
-_CHANGE = numbers("change", "%", "BASE", "HEAD")
+_TERMS = {name: of(Term, name).head for name in ("change_ns", "base_ns", "head_ns")}
+_CHANGE = (_TERMS["change_ns"], Column("%"), _TERMS["base_ns"], _TERMS["head_ns"])
+_SPLIT = tuple(of(Split, name).head for name in ("by_count_ns", "by_length_ns"))
 _NOTES = (
     "Change is HEAD minus BASE. CPU, API and NVTX times overlap GPU work and each other; only the terms of the span "
     "add up. JSON has every name and figure."
@@ -208,7 +211,7 @@ def _columns(layout: _Layout, table: Table, rows: Sequence[Row]) -> tuple[list[C
     columns, cells = [*_CHANGE], [_change(row.figures[table.by.name]) for row in rows]
     splits = [row.split for row in rows]
     if any(split is not None and split.by_count_ns for split in splits):
-        columns += numbers("by count", "by length")
+        columns += _SPLIT
         for row, split in zip(cells, splits, strict=True):
             row += ["-", "-"] if split is None else [signed(split.by_count_ns), signed(split.by_length_ns)]
     for name in layout.more:
@@ -250,7 +253,7 @@ def _renamed(layout: _Layout, table: Table, top: int) -> Iterator[Block]:
         )
         for family in table.families[:top]
     )
-    columns = (*numbers("change", "BASE", "HEAD", "names BASE", "HEAD"), NAME)
+    columns = (*_TERMS.values(), *numbers("names BASE", "names HEAD"), NAME)
     title = f"{layout.title}: alike but for numbers (#), not matched one to one"
     yield Block(title, columns, families, _more(len(table.families) - top))
 

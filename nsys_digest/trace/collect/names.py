@@ -15,8 +15,9 @@ class NameRanking:
     Hashes differ from run to run, but which names are kept hangs on times only, so that every run keeps the same.
     """
 
-    def __init__(self) -> None:
-        """Start without a name."""
+    def __init__(self, compact_at: int = _COMPACT_AT) -> None:
+        """Start without a name; names are added up when so many rows of them are pending."""
+        self._compact_at = compact_at
         self._parts: list[tuple[Int64s, Int64s, Int64s, Int64s]] = []
         self._pending = 0
 
@@ -36,7 +37,7 @@ class NameRanking:
     def _add(self, *columns: Int64s) -> None:
         self._parts.append(_by_hash(*columns))
         self._pending += self._parts[-1][0].size
-        if self._pending >= _COMPACT_AT:
+        if self._pending >= self._compact_at:
             self._compact()
 
     def _compact(self) -> None:

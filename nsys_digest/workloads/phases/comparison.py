@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from nsys_digest.errors import MissingData
 from nsys_digest.model.base_types import NvtxRange
+from nsys_digest.model.catalogue import Json, computed, figure, label, result
+from nsys_digest.model.codec import encode
 from nsys_digest.model.digest import Digest
 from nsys_digest.units import to_seconds
 from nsys_digest.workloads.errors import PhasesDisagree
 from nsys_digest.workloads.phases.records import UNATTRIBUTED, PhaseLog
 
-Json: TypeAlias = dict[str, Any]
 Verdict: TypeAlias = Literal["agrees", "differs", "no range", "not judged"]
 
 STEP: Final = "opd_step"
@@ -33,7 +34,7 @@ class Tolerance:
         return abs(trace_ns - log_ns) <= max(self.ratio * abs(log_ns), self.floor_ns)
 
 
-@dataclass(frozen=True, slots=True)
+@result
 class PhaseTimes:
     """A phase in both; what comes from ranges is None where the trace has none of that name.
 
@@ -42,39 +43,31 @@ class PhaseTimes:
     These are None where the trace has no GPU activity.
     """
 
-    phase: str
-    log_ns: int
-    range_count: int | None
-    range_ns: int | None
-    gpu_busy_ns: int | None
-    gpu_launched_ns: int | None
-    gpu_idle_ns: int | None
-    verdict: Verdict
+    phase: str = label("name of the phase")
+    log_ns: int = figure("s", "its time in the log", label="log")
+    range_count: int | None = figure("count", "its ranges in the trace", label="count")
+    range_ns: int | None = figure("s", "plain sum of its ranges", label="ranges")
+    gpu_busy_ns: int | None = figure("s", "time within its ranges in which a GPU was busy", label="GPU busy")
+    gpu_launched_ns: int | None = figure("s", "GPU busy time of the work launched from within", label="launched")
+    gpu_idle_ns: int | None = figure("s", "time within its ranges in which no GPU was busy", label="GPU idle")
+    verdict: Verdict = label("whether the two times agree")
 
     @property
+    @computed("the trace's time less the log's", unit="s", label="difference", least=None, after="range_ns")
     def difference_ns(self) -> int | None:
         """The trace's time less the log's."""
         return None if self.range_ns is None else self.range_ns - self.log_ns
 
     @property
+    @computed("difference over the log's time", unit="ratio", label="relative", least=None, after="difference_ns")
     def difference_ratio(self) -> float | None:
         """The difference over the log's time; None where that is nothing."""
         return None if self.difference_ns is None or not self.log_ns else self.difference_ns / self.log_ns
 
     def to_dict(self) -> Json:
         """Return the fields, times in seconds."""
-        return {
-            "phase": self.phase,
-            "log_s": to_seconds(self.log_ns),
-            "range_count": self.range_count,
-            "range_s": to_seconds(self.range_ns),
-            "difference_s": to_seconds(self.difference_ns),
-            "difference_ratio": self.difference_ratio,
-            "gpu_busy_s": to_seconds(self.gpu_busy_ns),
-            "gpu_launched_s": to_seconds(self.gpu_launched_ns),
-            "gpu_idle_s": to_seconds(self.gpu_idle_ns),
-            "verdict": self.verdict,
-        }
+        written: Json = encode(self)
+        return written
 
 
 @dataclass(frozen=True, slots=True)

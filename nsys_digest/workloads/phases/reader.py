@@ -12,10 +12,10 @@ from typing import Any, Final
 from nsys_digest.files import read_text_file
 from nsys_digest.workloads.errors import LogInvalid
 from nsys_digest.workloads.phases.forms import keys
-from nsys_digest.workloads.phases.records import DOCUMENT_VERSION, KINDS, TYPES, PhaseLog
+from nsys_digest.workloads.phases.records import DOCUMENT_VERSION, RECORD_KINDS, TYPES, PhaseLog
 
 _MAX_BYTES: Final = 64_000_000
-_LINE = re.compile(rf"({'|'.join(sorted(KINDS, key=len, reverse=True))}) (\w+=.*)")
+_LINE = re.compile(rf"({'|'.join(sorted(RECORD_KINDS, key=len, reverse=True))}) (\w+=.*)")
 _BETWEEN_PAIRS = re.compile(r" (?=\w+=)")
 _MANY = frozenset({"step_summary", "phase_summary", "backward_op_summary"})
 _ADVICE = "give the output of a distillation step, as text or as its JSON document"
@@ -44,7 +44,7 @@ def parse_lines(text: str, where: str) -> PhaseLog:
         LogInvalid: a line cannot be read, or there is no step or no phase.
 
     """
-    found: dict[str, list[Any]] = {kind: [] for kind in KINDS}
+    found: dict[str, list[Any]] = {kind: [] for kind in RECORD_KINDS}
     for number, content in enumerate(text.splitlines(), start=1):
         match = _LINE.fullmatch(content.rstrip())
         if match:
@@ -67,7 +67,7 @@ def parse_document(text: str, where: str) -> PhaseLog:
     if document.get("log") != "opd" or document.get("version") != DOCUMENT_VERSION:
         raise LogInvalid(f"{where}: this JSON document is no log of version {DOCUMENT_VERSION}; {_ADVICE}")
     found: dict[str, list[Any]] = {}
-    for kind in KINDS:
+    for kind in RECORD_KINDS:
         name = kind.replace(" ", "_")
         value = document.get(name)
         items = value if isinstance(value, list) else [] if value is None else [value]
@@ -95,7 +95,7 @@ def _log(found: dict[str, list[Any]], where: str) -> PhaseLog:
     for kind in ("step_summary", "phase_summary"):
         if not found[kind]:
             raise LogInvalid(f"{where}: there is no {kind} in it; {_ADVICE}")
-    for kind in KINDS.keys() - _MANY:
+    for kind in RECORD_KINDS.keys() - _MANY:
         if len(found[kind]) > 1:
             raise LogInvalid(f"{where}: there are {len(found[kind])} of {kind}; give the log of one run")
     names = Counter(phase.phase for phase in found["phase_summary"])
@@ -103,6 +103,6 @@ def _log(found: dict[str, list[Any]], where: str) -> PhaseLog:
     if count > 1:
         raise LogInvalid(f"{where}: phase {name} is there {count} times; give the log of one run")
     parts: dict[str, Any] = {}
-    for kind, name in KINDS.items():
+    for kind, name in RECORD_KINDS.items():
         parts[name] = tuple(found[kind]) if kind in _MANY else found[kind][0] if found[kind] else None
     return PhaseLog(**parts)

@@ -171,12 +171,12 @@ class PhaseLog:
 
     def to_lines(self) -> list[str]:
         """Return the lines of the text form."""
-        return [line(kind, record) for kind, name in KINDS.items() for record in records(getattr(self, name))]
+        return [line(kind, record) for kind, name in RECORD_KINDS.items() for record in records(getattr(self, name))]
 
     def to_dict(self) -> Json:
         """Return the document: a list for the kinds that may occur many times, an object or null for the others."""
         found: Json = {"log": "opd", "version": DOCUMENT_VERSION}
-        for kind, name in KINDS.items():
+        for kind, name in RECORD_KINDS.items():
             value = getattr(self, name)
             many = isinstance(value, tuple)
             found[kind.replace(" ", "_")] = (
@@ -194,7 +194,7 @@ def records(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
-KINDS: Final = {
+RECORD_KINDS: Final = {
     "config": "config",
     "model config": "model",
     "run_summary": "run",

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from nsys_digest.report.blocks import Block, Column, Report, more, numbers
-from nsys_digest.units import duration
+from nsys_digest.report.blocks import NAME, Block, Column, Report, more, named
+from nsys_digest.report.figure_columns import of, table, told
+from nsys_digest.units import MISSING, duration
 from nsys_digest.workloads.phases.comparison import Comparison, PhaseTimes
 
+_RELATIVE = of(PhaseTimes, "difference_ratio")
 _COLUMNS = (
-    *numbers("log", "ranges", "difference", "relative", "count", "GPU busy", "launched", "GPU idle"),
-    Column("verdict", "name"),
-    Column("phase", "name"),
+    of(PhaseTimes, "log_ns"),
+    of(PhaseTimes, "range_ns"),
+    of(PhaseTimes, "difference_ns"),
+    told(_RELATIVE.head, lambda row: _signed(_RELATIVE.value(row))),
+    of(PhaseTimes, "range_count"),
+    of(PhaseTimes, "gpu_busy_ns"),
+    of(PhaseTimes, "gpu_launched_ns"),
+    of(PhaseTimes, "gpu_idle_ns"),
+    of(PhaseTimes, "verdict"),
+    told(Column("phase", "name"), lambda row: named(row[0].phase)),
 )
 _TIMING = {
     "events": "the log timed its phases with events: its times are those of the stream, the ranges those of the host",
@@ -24,11 +33,11 @@ def phases_report(comparison: Comparison, top: int) -> Report:
     tolerance = comparison.tolerance
     others = comparison.other_ranges
     blocks = (
-        Block("Phases, as the log ranks them", _COLUMNS, tuple(map(_row, (comparison.step, *comparison.phases)))),
+        table("Phases, as the log ranks them", _COLUMNS, ((times,) for times in (comparison.step, *comparison.phases))),
         Block(
             "Ranges of the trace that the log does not name",
-            (Column("name", "name"),),
-            tuple((name,) for name in others[:top]),
+            (NAME,),
+            tuple((named(name),) for name in others[:top]),
             more(len(others) - top),
         ),
     )
@@ -52,17 +61,5 @@ def verdict(comparison: Comparison) -> str:
     return f"{'agree' if comparison.agrees else 'do not agree'}: {agreeing} of {count} times"
 
 
-def _row(times: PhaseTimes) -> tuple[str, ...]:
-    ratio = times.difference_ratio
-    return (
-        duration(times.log_ns),
-        duration(times.range_ns),
-        duration(times.difference_ns),
-        "-" if ratio is None else f"{100 * ratio:+.2f} %",
-        "-" if times.range_count is None else f"{times.range_count:,}",
-        duration(times.gpu_busy_ns),
-        duration(times.gpu_launched_ns),
-        duration(times.gpu_idle_ns),
-        times.verdict,
-        times.phase,
-    )
+def _signed(ratio: float | None) -> str:
+    return MISSING if ratio is None else f"{100 * ratio:+.2f} %"

@@ -139,6 +139,13 @@ def test_raw_data(tmp_path: Path) -> None:
     assert line.startswith(f"{path}: this is raw nsys data, not an export; make a report of it with QdstrmImporter")
 
 
+def test_raw_data_says_its_version(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_bytes(b"\xaa\xf0U3w[END]NVIDIA Nsight Systems Stream 2025.3.1.0!\n" + bytes(100))
+    line = refused(path, "not-a-trace", folder=tmp_path)
+    assert line.startswith(f"{path}: this is raw nsys data of version 2025.3.1.0, not an export; make a report of it ")
+
+
 def test_database_of_something_else(tmp_path: Path) -> None:
     path = tmp_path / "places.sqlite"
     execute(path, "CREATE TABLE moz_places (id, url)", "CREATE TABLE moz_hosts (id)")

@@ -43,10 +43,11 @@ class Nsys:
         return Path(self.path).resolve().parent.parent
 
 
-def find_nsys(asked: Path | None, *, usual: tuple[str, ...] = USUAL) -> Nsys:
+def find_nsys(asked: Path | None, *, usual: tuple[str, ...] = USUAL, imports: bool = True) -> Nsys:
     """Return an nsys that can write a trace: the one asked for, the one on PATH, or the newest of the usual folders.
 
-    One that lacks a library is passed over for the next; the one asked for is never.
+    One that lacks a library of its importer is passed over for the next; the one asked for is never. Without
+    ``imports`` that is no matter: exporting a report is the work of another program of nsys.
 
     Raises:
         NsysMissing: there is none, or each one found lacks something; the message says what and where was looked.
@@ -55,7 +56,7 @@ def find_nsys(asked: Path | None, *, usual: tuple[str, ...] = USUAL) -> Nsys:
     candidates = _asked(asked) if asked is not None else _installed(usual)
     problems = []
     for found in candidates:
-        lacking = missing_libraries(found.path)
+        lacking = missing_libraries(found.path) if imports else []
         if not lacking:
             return found
         problems.append(

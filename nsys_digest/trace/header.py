@@ -6,6 +6,7 @@ Facts about the file format are from www.sqlite.org/fileformat2.html (header) an
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from nsys_digest.files import OTHER_FILE, is_scarce, open_regular
 
 _MAGIC = b"SQLite format 3\0"
 _LFS_MAGIC = b"version https://git-lfs"
+_RAW_DATA = re.compile(rb"NVIDIA Nsight Systems Stream ([\d.]+)")
 _HEADER_BYTES = 100
 _BLOCK_BYTES = 512
 _COMPRESSION = 4
@@ -90,9 +92,11 @@ def _check_magic(path: Path, header: bytes) -> None:
         raise NotATrace(f"{path}: this is a Git LFS pointer, not the trace; fetch it with: git lfs pull")
     if header.startswith(_MAGIC):
         return
-    if path.suffix == ".qdstrm":
+    raw = _RAW_DATA.search(header)
+    if path.suffix == ".qdstrm" or raw:
+        version = f" of version {raw[1].decode()}" if raw else ""
         raise NotATrace(
-            f"{path}: this is raw nsys data, not an export; make a report of it with QdstrmImporter, then an "
+            f"{path}: this is raw nsys data{version}, not an export; make a report of it with QdstrmImporter, then an "
             "export of that with: nsys export --type sqlite REPORT.nsys-rep"
         )
     if not header.strip(b"\0"):

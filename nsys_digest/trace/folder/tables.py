@@ -1,8 +1,8 @@
 """The files of an export's folder: which table each is of, its columns and rows, and its record batches.
 
 ``nsys export --type parquetdir`` (2025.3) writes ``TABLE.parquet`` for each table, by Arrow's own writer; ``arrowdir``
-writes ``TABLE.arrow``, an Arrow IPC stream and not an IPC file. Both name the table in the schema's metadata, as
-``table_name``. Files that name the same table are read one behind the other, by name.
+writes ``TABLE.arrow``, an Arrow IPC stream, though its help says IPC file: both are read. Either names the table in the
+schema's metadata, as ``table_name``. Files that name the same table are read one behind the other, by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMBERED = re.compile(r"(?<=.)[.-](?:part[.-]?)?\d{1,9}$")
 _DIGITS = re.compile(r"(\d+)")
 _STREAM_END: Final = b"\xff\xff\xff\xff\0\0\0\0"
 _FILE_MAGIC: Final = b"ARROW1"
-_ROWS_PER_BYTE: Final = 1000
+_ROWS_PER_BYTE: Final = 100
 """More rows than that many a byte no table of events has: time stamps differ."""
 _FEW_ROWS: Final = 1_000_000
 

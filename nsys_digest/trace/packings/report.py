@@ -38,7 +38,7 @@ def export_report(path: Path, room: Room) -> Path:
         _check_kept(kept)
     by_hand = f"export it where nsys is: nsys export --type sqlite {shlex.quote(str(room.given))}"
     try:
-        nsys = find_nsys(room.options.nsys)
+        nsys = find_nsys(room.options.nsys, imports=False)
     except NsysMissing as error:
         raise NsysMissing(f"{room.given}: this is an nsys report, and {error}; or {by_hand}") from None
     limit = room.limit(path.stat().st_size)
@@ -52,11 +52,12 @@ def export_report(path: Path, room: Room) -> Path:
     if done.file is None:
         wrote, own = build_of_report(head_of(path)), nsys.build
         newer = wrote is not None and own is not None and wrote > own
+        by = f" (the report was written by build {wrote} of nsys)" if wrote is not None else ""
         why = (
             f"the report was written by a newer nsys, of build {wrote}, and this one is of build {own}{words}; take "
             "that version or a newer one with --nsys PATH"
             if newer
-            else f"it ended with status {done.status}{words}; see what it says of: "
+            else f"it ended with status {done.status}{by}{words}; see what it says of: "
             f"{shlex.quote(str(nsys.path))} export --type sqlite {shlex.quote(str(room.given))}"
         )
         raise ExportFailed(f"{room.given}: {name} could not export it: {why}")

@@ -23,16 +23,16 @@ class InputPath(_Local):
     ``address`` leads to it. As text it is that without what only its owner should see: user, password, query.
     """
 
-    address: str
-    _shown: str
+    address: str = ""
+    _shown: str | None = None
 
     def __str__(self) -> str:
         """Return what messages and documents call it."""
-        return self._shown
+        return super().__str__() if self._shown is None else self._shown
 
     def __fspath__(self) -> str:
         """Return what messages and documents call it."""
-        return self._shown
+        return str(self)
 
 
 def input_path(given: str | os.PathLike[str]) -> Path:

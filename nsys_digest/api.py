@@ -53,9 +53,11 @@ def summarize(
         options: these keywords.
         top: how many kernels ``top_kernels`` holds, 20.
         dispatch_prefix: how the text of a dispatch mark begins, "CG_DISPATCH".
-        raw_nvtx_names: keep the serial numbers that PyTorch appends to range names.
+        raw_nvtx_names: keep the serial numbers and ids that PyTorch and XLA put in range names.
+        folds: rules that make range names one, in order: "numbers", or "REGEX=>TEXT" in the syntax of RE2.
         max_nvtx_names: how many range names are kept apart; the rest, with least time, become one ``(other)``; 100,000.
         sections: which of ``SECTIONS`` to make; all by default, none for the base alone, which is faster.
+        by_device: make the section ``by_device`` too, as naming it does.
         gaps: how many of the longest gaps ``idle`` lists, 10.
         categories: a TOML file of kernel categories, before or in place of the shipped ones; see docs/categories.md.
         steps: the whole name of an NVTX range whose instances are steps; adds the section ``steps``.
@@ -90,7 +92,7 @@ def summarize(
     from nsys_digest.model.stored_options import as_asked
 
     name, digest = stored
-    return as_asked(digest, name, options, sections=chosen.sections, labels=chosen.labels)
+    return as_asked(digest, name, options, sections=chosen.made_sections, labels=chosen.labels)
 
 
 def inspect(

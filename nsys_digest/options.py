@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, get_args
 
 from nsys_digest.errors import UsageInvalid
-from nsys_digest.model.digest import SECTIONS
+from nsys_digest.model.digest import ON_REQUEST, SECTIONS
 from nsys_digest.model.labels import check_label
+from nsys_digest.trace.collect.name_folds import NameFolds
 from nsys_digest.trace.packings.room import Unpacking
 from nsys_digest.trace.source import Reader
 
@@ -27,11 +28,14 @@ class SummarizeKeywords(TypedDict, total=False):
     top: int
     dispatch_prefix: str
     raw_nvtx_names: bool
+    folds: Iterable[str]
     max_nvtx_names: int
     sections: Iterable[str] | None
+    by_device: bool
     gaps: int
     categories: str | os.PathLike[str] | None
     steps: str | None
+    warmup: int | None
     labels: Mapping[str, str] | None
     threads: int | None
     reader: Reader
@@ -55,11 +59,14 @@ class SummarizeOptions:
     top: int = 20
     dispatch_prefix: str = "CG_DISPATCH"
     raw_nvtx_names: bool = False
+    folds: tuple[str, ...] = ()
     max_nvtx_names: int = 100_000
     sections: tuple[str, ...] = SECTIONS
+    by_device: bool = False
     gaps: int = 10
     categories: Path | None = None
     steps: str | None = None
+    warmup: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
     reader: Reader = "auto"
@@ -90,8 +97,26 @@ class SummarizeOptions:
             raise UsageInvalid(f"gaps is {self.gaps}; give 0 or more")
         if self.max_unpacked is not None and self.max_unpacked < 1:
             raise UsageInvalid(f"the most bytes to unpack are {self.max_unpacked}; give 1 or more")
+        if self.steps == "":
+            raise UsageInvalid("the name of the steps is empty; give the name of an NVTX range or mark")
+        if self.warmup is not None and self.steps is None:
+            raise UsageInvalid(f"warmup is {self.warmup}, but no steps are named; name them with steps (--steps NAME)")
+        if self.warmup_steps < 0:
+            raise UsageInvalid(f"warmup is {self.warmup}; give 0 or more")
         for key, value in self.labels.items():
             check_label(key, value)
+        if self.folds:
+            NameFolds(self.folds)
+
+    @property
+    def made_sections(self) -> tuple[str, ...]:
+        """The sections to make."""
+        return (*self.sections, "by_device") if self.by_device and "by_device" not in self.sections else self.sections
+
+    @property
+    def warmup_steps(self) -> int:
+        """How many first steps of each process warm up."""
+        return 1 if self.warmup is None else self.warmup
 
 
 def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
@@ -110,12 +135,20 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
     given: dict[str, Any] = dict(keywords)
     if "sections" in given:
         given["sections"] = _chosen(given["sections"])
+    if "folds" in given:
+        given["folds"] = _rules(given["folds"])
     for name in ("categories", "nsys", "keep_export"):
         if given.get(name) is not None:
             given[name] = Path(given[name])
     if given.get("labels") is None:
         given.pop("labels", None)
     return SummarizeOptions(**given)
+
+
+def _rules(folds: Iterable[str] | None) -> tuple[str, ...]:
+    if isinstance(folds, str):
+        raise UsageInvalid(f"folds is the text {folds!r}; give a list of rules")
+    return tuple(folds or ())
 
 
 def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
@@ -125,9 +158,10 @@ def _chosen(sections: Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(sections, str):
         raise UsageInvalid(f"sections is the text {sections!r}; give a list of names")
     asked = set(sections)
-    unknown = sorted(asked - set(SECTIONS))
+    known = (*SECTIONS, *ON_REQUEST)
+    unknown = sorted(asked - set(known))
     if unknown:
-        near = list(dict.fromkeys(name for word in unknown for name in get_close_matches(word, SECTIONS, 1)))
+        near = list(dict.fromkeys(name for word in unknown for name in get_close_matches(word, known, 1)))
         hint = f"did you mean {', '.join(near)}? The sections are" if near else "choose from"
-        raise UsageInvalid(f"there is no section {', '.join(unknown)}; {hint} {', '.join(SECTIONS)}")
-    return tuple(name for name in SECTIONS if name in asked)
+        raise UsageInvalid(f"there is no section {', '.join(unknown)}; {hint} {', '.join(known)}")
+    return tuple(name for name in known if name in asked)

@@ -78,8 +78,12 @@ def test_numbers_without_a_unit_only_say_which() -> None:
     told = {key.key for cls in DECLARED for key in keys_of(cls) if key.declared.unit is None and numbers_of(key)}
     assert told == POSITIONS | {"ordinal", "pid", "rows", "device", "processes", "process", "context", "stream"} | {
         "fields",
+        "graph",
         "padded",
         "max_nvtx_names",
+        "warmup",
+        "at_min",
+        "at_max",
         "value",
         "devices",
         "thread",

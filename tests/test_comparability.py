@@ -141,7 +141,7 @@ def with_options(digest: Digest, **options: Any) -> Digest:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"steps": "decode"}, "range that is a step: none in BASE (run0), 'decode' in HEAD (run0)"),
+        ({"steps": "decode"}, "what is a step: none in BASE (run0), 'decode' in HEAD (run0)"),
         (
             {"categories": CategoriesFile("mine.toml", "ab" * 32)},
             "kernel categories: those shipped in BASE (run0), a file with sha256 abababababababab in HEAD (run0)",
@@ -188,7 +188,7 @@ def test_an_older_document_does_not_tell_its_options(digest: Digest) -> None:
     older = Digest.from_dict(document)
     assert mismatches(side(older), side(with_options(digest, steps="decode"))) == ()
     (unknown,) = unknown_facts(side(older), side(digest))
-    assert unknown.message == "kernel categories, range that is a step: unknown for run0"
+    assert unknown.message == "kernel categories, what is a step: unknown for run0"
 
 
 def test_gpus_are_not_counted_where_processes_may_have_had_one_each(digest: Digest) -> None:

@@ -175,6 +175,20 @@ def test_ids_beyond_the_sign_are_those_of_sqlite(tmp_path: Path) -> None:
     assert values_of(pa.array([None, None])) == [None, None]
 
 
+def test_numbers_that_ranges_carry(tmp_path: Path) -> None:
+    """Payloads are in four columns, one of them of 32 bits; 0.5 and 2.25 are the same in both sizes."""
+    columns = [{"doubleValue": 0.5}, {"floatValue": 2.25}, {"int64Value": -3}, {"uint64Value": 7}]
+    builder = TraceBuilder().kernel(0, 1)
+    for index, column in enumerate(columns):
+        builder.range("step", 10 * index, 10 * index + 5, **column)
+    trace = builder.write(tmp_path / "t.sqlite")
+    for kind in KINDS:
+        folder = write_folder(trace, tmp_path / f"t.{kind}")
+        expected = summarize(trace, sections=["nvtx_payload"]).to_dict()
+        assert expected["nvtx_payload"]
+        assert same(summarize(folder, sections=["nvtx_payload"]).to_dict(), expected)
+
+
 def test_text_that_is_no_utf8(small: Path, tmp_path: Path) -> None:
     folder = write_folder(small, tmp_path / "t.parquetdir")
     raw = pa.array([b"ge\xffmm" if value == "gemm" else value.encode() for value in _strings(folder)], pa.binary())

@@ -16,7 +16,7 @@ from nsys_digest.sections import summary
 from nsys_digest.trace import cursor
 from nsys_digest.trace.collect.kernels import KernelPart, KernelTotals
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.collect.whole import TracePart
+from nsys_digest.trace.collect.whole import Extras, TracePart
 from nsys_digest.trace.nsys.tables import gpu_query
 from nsys_digest.trace.source import Batch, Source
 from oracle import random_trace
@@ -50,9 +50,17 @@ def read_in_parts(rng: Random, parts: list[TracePart], source: Source, *, ranges
 def scan_in_parts(rng: Random, count: int) -> Scan:
     """Return what stands for the scan: the same rows, read by so many parts of their own."""
 
-    def scan(source: Source, options: NvtxOptions, *, session_ns: int | None, detail: bool, **_ignored: object) -> Any:
+    def scan(
+        source: Source,
+        options: NvtxOptions,
+        *,
+        session_ns: int | None,
+        detail: bool,
+        extras: Extras,
+        **_ignored: object,
+    ) -> Any:
         def parts() -> list[TracePart]:
-            return [TracePart(source, options, session_ns, detail=detail) for _ in range(count)]
+            return [TracePart(source, options, session_ns, detail=detail, extras=extras) for _ in range(count)]
 
         whole = read_in_parts(rng, parts(), source, ranges_alone=False)
         if whole.ranking is None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nsys_digest.trace.collect.range_names import fold_name
+from nsys_digest.trace.collect.name_folds import fold_name
 from support import environment
 
 LENGTH = 200_000

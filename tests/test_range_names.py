@@ -10,7 +10,7 @@ import pytest
 from builder import TraceBuilder
 from nsys_digest import summarize
 from nsys_digest.trace import adbc
-from nsys_digest.trace.collect.range_names import fold_name
+from nsys_digest.trace.collect.name_folds import fold_name
 from nsys_digest.trace.source import Reader
 from oracle import expected
 

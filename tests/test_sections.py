@@ -13,7 +13,7 @@ import pytest
 from builder import KERNEL, RUNTIME, VERSIONS, TraceBuilder
 from nsys_digest import Digest, UsageInvalid, ValueUnreadable, classify, summarize
 from nsys_digest.model.cuda_calls import call_class
-from nsys_digest.model.digest import ADDED, SECTIONS
+from nsys_digest.model.digest import ADDED, ON_REQUEST, SECTIONS
 from nsys_digest.model.section_types import (
     Bandwidth,
     Bin,
@@ -226,15 +226,20 @@ IMAGE_RULE = "[[category]]\nname = 'image'\npattern = 'Grayscale'\n"
 
 def test_categories_of_ones_own(tmp_path: Path) -> None:
     shipped = digest_of(imaging(), tmp_path).categories
-    assert shipped == {"other": Category(3, 35, 30), "gemm": Category(1, 30, 30)}
+    # on device 0 image and gemm are at once for 10, so that each has 5 of that
+    assert shipped == {"other": Category(3, 35, 30, 5 + 10 + 15), "gemm": Category(1, 30, 30, 5 + 20)}
     mine = digest_of(imaging(), tmp_path, categories=categories_file(tmp_path, IMAGE_RULE)).categories
     # the union is over both devices
-    assert mine == {"gemm": Category(1, 30, 30), "image": Category(2, 25, 20), "other": Category(1, 10, 10)}
+    assert mine == {
+        "gemm": Category(1, 30, 30, 5 + 20),
+        "image": Category(2, 25, 20, 5 + 15),
+        "other": Category(1, 10, 10, 10),
+    }
     assert list(mine) == ["gemm", "image", "other"]
     alone = digest_of(
         imaging(), tmp_path, categories=categories_file(tmp_path, f"extends = false\n{IMAGE_RULE}")
     ).categories
-    assert alone == {"other": Category(2, 40, 40), "image": Category(2, 25, 20)}
+    assert alone == {"other": Category(2, 40, 40, 5 + 20 + 10), "image": Category(2, 25, 20, 5 + 15)}
 
 
 def test_categories_decide_what_is_communication(tmp_path: Path) -> None:
@@ -441,11 +446,13 @@ def test_sections_on_the_command_line() -> None:
         ran = call("summarize", "-q", "--sections", names, trace)
         assert ran.status == 0, ran
         document = json.loads(ran.out)
-        return [key for key in document if key in SECTIONS and key != "nvtx"], document["capture"]["filters"][
-            "sections"
-        ]
+        return [key for key in document if key in (*SECTIONS, *ON_REQUEST) and key != "nvtx"], document["capture"][
+            "filters"
+        ]["sections"]
 
-    assert keys("all") == ([name for name in ADDED if name != "steps"], list(SECTIONS))
+    made = [name for name in ADDED if name in SECTIONS]
+    assert keys("all") == (made, list(SECTIONS))
+    assert keys("nvtx_payload,all") == ([*made, "nvtx_payload"], [*SECTIONS, "nvtx_payload"])
     assert keys("base") == ([], [])
     assert keys("api_durations, idle,") == (["idle", "api_durations"], ["idle", "api_durations"])
     assert keys("nvtx") == ([], ["nvtx"])
@@ -457,7 +464,7 @@ def test_an_unknown_section_is_one_line() -> None:
     def refused(sections: str) -> str:
         return the_line(call("summarize", "--sections", sections, trace), 2, "usage-invalid")
 
-    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join(SECTIONS)}"
+    assert refused("idle,nope") == f"there is no section nope; choose from {', '.join((*SECTIONS, *ON_REQUEST))}"
     assert refused(" , ") == "--sections names none; give all, base, or names separated by commas"
     assert "all and base stand alone" in refused("idle,base")
     with pytest.raises(UsageInvalid, match="give a list of names"):
@@ -677,7 +684,7 @@ def test_kernels_whose_name_is_missing_are_told_from_nameless_ones(tmp_path: Pat
 
 def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
     named = {section.name for section in registry.SECTIONS}
-    assert named == {*SECTIONS, "steps"}
+    assert named == {*SECTIONS, *ON_REQUEST, "steps"}
     assert len(named) == len(registry.SECTIONS)
     assert named - {"nvtx"} == set(ADDED)
 
@@ -687,6 +694,7 @@ def test_the_list_of_sections_and_that_of_their_names_agree() -> None:
 
 def test_every_section_comes_back(tmp_path: Path, whole: dict[Path, Digest]) -> None:
     digests = [*whole.values(), digest_of(three_steps(), tmp_path, steps="step"), digest_of(dispatching(), tmp_path)]
+    digests.append(digest_of(three_steps(), tmp_path, sections=ON_REQUEST))
     seen = set()
     for digest in digests:
         for name in ADDED:

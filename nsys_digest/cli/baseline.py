@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StoreFolder
+from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StepName, StoreFolder, Warmup
 from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side, warn_of_damaged
 from nsys_digest.units import counted
@@ -27,9 +27,6 @@ Runs: TypeAlias = Annotated[list[str], typer.Argument(metavar="RUN", help="Trace
 Commit: TypeAlias = Annotated[
     str | None, typer.Option("--commit", metavar="ID", help="The commit. Default: $GITHUB_SHA or $CI_COMMIT_SHA.")
 ]
-StepName: TypeAlias = Annotated[
-    str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
-]
 
 
 @app.command("save")
@@ -39,7 +36,9 @@ def save(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
 ) -> None:
     """Keep the digest of each run under a name.
 
@@ -47,7 +46,8 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved = Store(store).save(name, read_side(runs, steps=steps, categories=categories).side, commit or _commit())
+    side = read_side(runs, steps=steps, warmup=warmup, categories=categories, folds=fold or ()).side
+    saved = Store(store).save(name, side, commit or _commit())
     write_paths(saved)
 
 
@@ -59,7 +59,9 @@ def update(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
 ) -> None:
     """Keep the digest of each run in place of earlier ones.
 
@@ -67,9 +69,8 @@ def update(
     """
     from nsys_digest.gate.baselines import Store
 
-    saved, dropped = Store(store).update(
-        name, read_side(runs, steps=steps, categories=categories).side, commit or _commit(), keep
-    )
+    side = read_side(runs, steps=steps, warmup=warmup, categories=categories, folds=fold or ()).side
+    saved, dropped = Store(store).update(name, side, commit or _commit(), keep)
     write_paths(saved)
     if dropped:
         said = f"{counted(len(dropped), 'earlier run')} of {name} dropped"

@@ -12,10 +12,12 @@ from nsys_digest.cli.options import (
     AllowUnlike,
     CategoriesFile,
     Compact,
+    Folds,
     FormatChoice,
     Output,
     StepName,
     StoreFolder,
+    Warmup,
     words_of,
 )
 from nsys_digest.cli.output import Format, check_output, chosen_format, end_with, in_ci, try_all, write
@@ -65,7 +67,9 @@ def command(
     ] = None,
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[
@@ -90,7 +94,7 @@ def command(
         for source in sources:
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options: SummarizeKeywords = {"steps": steps, "categories": categories}
+    options: SummarizeKeywords = {"steps": steps, "warmup": warmup, "categories": categories, "folds": fold or ()}
     limits = [
         (key, text)
         for key, texts in (("max", most), ("min", least), ("max_change", max_change))
@@ -132,8 +136,9 @@ def command(
         found = no_result(error, head, baseline or [], allowed)
         end_with(error, try_all(wanted.writers(forms_of_no_result(found, policy_file), to_stdout=False)))
         return
-    kept = {"--store": store, "--steps": steps, "--categories": categories}
+    kept = {"--store": store, "--steps": steps, "--warmup": warmup, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
+    again += [word for rule in fold or () for word in ("--fold", rule)]
     forms = forms_of_result(result, policy_file, top, again)
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))
 

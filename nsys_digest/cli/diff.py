@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,15 +10,20 @@ from nsys_digest.cli.options import (
     AllowUnlike,
     CategoriesFile,
     Compact,
+    Folds,
     FormatChoice,
     Output,
     StepName,
     StoreFolder,
+    Warmup,
     words_of,
 )
 from nsys_digest.cli.output import check_output, chosen_format, note, write_report
 from nsys_digest.cli.runs import files_of, read_side
 from nsys_digest.errors import UsageInvalid
+
+if TYPE_CHECKING:
+    from nsys_digest.options import SummarizeKeywords
 
 
 def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str], list[str]]:
@@ -72,7 +77,9 @@ def command(
     ] = "0s",
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
+    fold: Folds = None,
     compact: Compact = False,
 ) -> None:
     """Say what moved from BASE to HEAD, and why.
@@ -90,8 +97,9 @@ def command(
     threshold = read_threshold(min_change)
     reasons = words_of(allow_mismatch)
     check_reasons(reasons)
-    head_side = read_side(of_head, store, categories=categories, steps=steps)
-    base_side = read_side(of_base, store, head_side.side, categories=categories, steps=steps)
+    options: SummarizeKeywords = {"steps": steps, "warmup": warmup, "categories": categories, "folds": fold or ()}
+    head_side = read_side(of_head, store, **options)
+    base_side = read_side(of_base, store, head_side.side, **options)
     for text in (*head_side.notes, *base_side.notes):
         note(f"note: {text}", "baseline-short")
     found = diff(base_side.side, head_side.side, allow_mismatch=reasons, categories=categories)

@@ -70,7 +70,14 @@ Output: TypeAlias = Annotated[
 ]
 Compact: TypeAlias = Annotated[bool, typer.Option("--compact", help="JSON on one line.")]
 StepName: TypeAlias = Annotated[
-    str | None, typer.Option("--steps", metavar="NAME", help="Take each instance of this NVTX range as one step.")
+    str | None,
+    typer.Option(
+        "--steps", metavar="NAME|GLOB", help="Steps: instances of NVTX ranges of this name, or from mark to mark."
+    ),
+]
+Warmup: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--warmup", min=0, metavar="N", help="First steps of each process to set apart. Default: 1."),
 ]
 AllowUnlike: TypeAlias = Annotated[
     str | None,
@@ -79,6 +86,14 @@ AllowUnlike: TypeAlias = Annotated[
 CategoriesFile: TypeAlias = Annotated[
     Path | None,
     typer.Option("--categories", metavar="FILE", readable=False, help="Kernel categories: a TOML file of your own."),
+]
+Folds: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fold",
+        metavar="RULE",
+        help="Make NVTX names one: numbers (each becomes #), or 'REGEX=>TEXT'. May be repeated; in order.",
+    ),
 ]
 StoreFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--store", metavar="DIR", help="Folder of baselines. Default: .nsys-digest/baselines.")

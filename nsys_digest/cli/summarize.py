@@ -13,6 +13,7 @@ from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.options import (
     CategoriesFile,
     Compact,
+    Folds,
     FormatChoice,
     KeepExport,
     MaxUnpacked,
@@ -21,6 +22,7 @@ from nsys_digest.cli.options import (
     StepName,
     StoreFolder,
     TraceOrDigest,
+    Warmup,
     given,
     words_of,
 )
@@ -45,12 +47,17 @@ def chosen_sections(names: str) -> list[str] | None:
     """Read the value of ``--sections``: None stands for all."""
     if names in {"all", "base"}:
         return None if names == "all" else []
+    from nsys_digest.model.digest import ON_REQUEST, SECTIONS
+
     asked = words_of(names)
     if not asked:
         raise UsageInvalid("--sections names none; give all, base, or names separated by commas")
+    if "all" in asked and set(asked) - {"all"} <= set(ON_REQUEST):
+        return [*SECTIONS, *(name for name in asked if name != "all")]
     if {"all", "base"} & set(asked):
         raise UsageInvalid(
-            f"--sections {names}: all and base stand alone; give names separated by commas, or one of them"
+            f"--sections {names}: all and base stand alone, but for {' and '.join(ON_REQUEST)} beside all; give names "
+            "separated by commas, or one of them"
         )
     return asked
 
@@ -65,8 +72,10 @@ def command(
         typer.Option("--top", min=0, metavar="N", help="Kernels to list; in text and markdown, rows of every list."),
     ] = TOP,
     raw_nvtx_names: Annotated[
-        bool, typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch appends to range names.")
+        bool,
+        typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch and XLA put in range names."),
     ] = False,
+    fold: Folds = None,
     dispatch_prefix: Annotated[
         str, typer.Option("--dispatch-prefix", metavar="TEXT", help="How the text of a dispatch mark begins.")
     ] = "CG_DISPATCH",
@@ -77,8 +86,12 @@ def command(
         str,
         typer.Option("--sections", metavar="NAMES", help="all, base (none, faster), or names separated by commas."),
     ] = "all",
+    by_device: Annotated[
+        bool, typer.Option("--by-device", help="Kernels, API calls and categories of each device too.")
+    ] = False,
     gaps: Annotated[int, typer.Option("--gaps", min=0, metavar="N", help="Longest gaps to list.")] = 10,
     steps: StepName = None,
+    warmup: Warmup = None,
     categories: CategoriesFile = None,
     label: Labels = None,
     label_ci: LabelCi = False,
@@ -105,11 +118,14 @@ def command(
         top=top,
         dispatch_prefix=dispatch_prefix,
         raw_nvtx_names=raw_nvtx_names,
+        folds=fold or (),
         max_nvtx_names=max_nvtx_names,
         sections=chosen_sections(sections),
+        by_device=by_device,
         gaps=gaps,
         categories=categories,
         steps=steps,
+        warmup=warmup,
         labels=labels_of(label, ci=label_ci),
         threads=threads,
         reader=reader.value,

@@ -8,6 +8,7 @@ from typing import Final
 
 from nsys_digest.model.base_types import OTHER_NAMES, Device
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.section_types import NEED_CATEGORIES, NEEDED_ALIKE
 
 
 def _whole(base: str, head: str) -> tuple[str, str]:
@@ -80,11 +81,15 @@ def _only(names: list[str], others: list[str]) -> str:
 
 
 def _sections(digest: Digest) -> str:
-    return ", ".join(sorted(digest.capture.sections)) or _NONE
+    return ", ".join(sorted(name for name in digest.capture.sections if name in NEEDED_ALIKE)) or _NONE
 
 
 def _names(digest: Digest) -> str:
     return "with serial numbers" if digest.capture.raw_nvtx_names else "without serial numbers"
+
+
+def _folds(digest: Digest) -> str:
+    return ", ".join(map(repr, digest.capture.folds)) or _NONE
 
 
 def _kept_names(digest: Digest) -> str | None:
@@ -100,7 +105,7 @@ def _categories(digest: Digest) -> str | None:
     capture = digest.capture
     if capture.max_nvtx_names is None:
         return None
-    used = capture.steps is not None or {"categories", "communication"} & set(capture.sections)
+    used = capture.steps is not None or NEED_CATEGORIES & set(capture.sections)
     if capture.categories is None or not used:
         return "those shipped"
     return f"a file with sha256 {capture.categories.sha256[:16]}"
@@ -108,7 +113,12 @@ def _categories(digest: Digest) -> str | None:
 
 def _steps(digest: Digest) -> str | None:
     capture = digest.capture
-    return None if capture.max_nvtx_names is None else repr(capture.steps) if capture.steps else _NONE
+    if capture.max_nvtx_names is None:
+        return None
+    if not capture.steps:
+        return _NONE
+    apart = "" if capture.warmup in (None, 1) else f", the first {capture.warmup:,} set apart"
+    return f"{capture.steps!r}{apart}"
 
 
 def _failed_calls(digest: Digest) -> str | None:
@@ -127,9 +137,10 @@ FACTS: Final = (
     Fact(_OPTIONS, "sections of the digest", _sections, _apart),
     Fact(_OPTIONS, "dispatch prefix", lambda digest: repr(digest.capture.dispatch_prefix)),
     Fact(_OPTIONS, "range names", _names),
+    Fact(_OPTIONS, "folds of range names", _folds),
     Fact(_OPTIONS, "range names kept apart", _kept_names),
     Fact(_OPTIONS, "kernel categories", _categories),
-    Fact(_OPTIONS, "range that is a step", _steps),
+    Fact(_OPTIONS, "what is a step", _steps),
     Fact("failed-calls", "CUDA API calls that returned an error", _failed_calls, _apart),
 )
 """Every fact, in the order in which differences are told."""

@@ -54,9 +54,12 @@ LISTED: Final[Mapping[str, Listed]] = {
     "nvtx": Listed("nvtx.*", "union_ns", capped="names-capped"),
     "kernels": Listed("top_kernels.*", "total_ns", adds_up=True, count="count"),
     "categories": Listed("categories.*", "sum_ns", adds_up=True, count="count"),
+    "busy_shares": Listed("busy_shares.*.shares.*", "sum_ns", adds_up=True),
     "memory": Listed("memory.copies.*", "sum_ns", adds_up=True, count="count", beside=("set", "memory.sets")),
     "communication": Listed("communication.*", "exposed_ns"),
     "communication_kinds": Listed("communication.*.by_kind.*", "sum_ns", adds_up=True, count="count"),
+    "communication_by_range": Listed("communication_by_range.*", "exposed_ns", capped="names-capped"),
+    "graphs": Listed("graphs.*", "durations.total_ns", count="durations.count"),
     "dispatch": Listed("dispatch.*", "count"),
     "dispatch_steps": Listed("dispatch_steps.*", "wall.total_ns", count="wall.count", capped="dispatch-capped"),
     "steps": Listed("steps", "wall.total_ns", count="wall.count"),
@@ -72,6 +75,8 @@ LISTED: Final[Mapping[str, Listed]] = {
 }
 """The tables, in the order of the document."""
 TABLES: Final = tuple(LISTED)
+LATER: Final = ("busy_shares", "communication_by_range", "graphs")
+"""Those that the first documents of version 1.0 lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,7 @@ def _places(listed: Listed, side: _Side) -> dict[str, str] | None:
     Devices that did nothing have no row; a section may list some of the others only.
     """
     section = listed.at.partition(".")[0]
-    if section not in {"devices", "idle", "communication"}:
+    if section not in {"devices", "idle", "communication", "busy_shares"}:
         return None
     path = "idle.devices.*" if section == "idle" else f"{section}.*"
     own = [names[0] for names, _ in items(path, side.document)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import ClassVar, Final, Literal
 
-from nsys_digest.compare.changes import TABLES, tables
+from nsys_digest.compare.changes import LATER, TABLES, tables
 from nsys_digest.compare.comparability import Comparability, comparability
 from nsys_digest.compare.runs import RunSet, typical
 from nsys_digest.compare.span_breakdown import (
@@ -92,6 +92,7 @@ class Diff(StoredDocument):
     tables: Mapping[str, Table | None] = part(
         "figures by name, most moved first; null where a side lacks the section",
         names=TABLES,
+        later=LATER,
         grows=True,
         read=read_tables,
     )

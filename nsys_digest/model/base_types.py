@@ -180,6 +180,13 @@ class Capture:
         "the file of kernel categories, as `--categories` says; null: those shipped", within="filters", default=None
     )
     steps: str | None = label("as `--steps` says; null: none", within="filters", default=None)
+    folds: tuple[str, ...] = label("as `--fold` says, in order", within="filters", default=())
+    warmup: int | None = label(
+        "as `--warmup` says; null without steps, and in documents that were written when it was always 1",
+        within="filters",
+        least=0,
+        default=None,
+    )
     traced: Traced = part("what was traced, with or without events", default=Traced())
 
     @property

@@ -56,7 +56,7 @@ class Declared:
     figure gets worse, None where neither is. ``counts`` says what a count counts. ``key`` is its key in JSON where the
     name of the field does not give it, ``former`` are keys that it had before, ``within`` is the object that it is
     written in beside others. ``names`` are the names that a mapping always has, ``may_have`` those that it can have; to
-    one that ``grows`` names may be added.
+    one that ``grows`` names may be added. ``later`` are those of ``names`` that older documents lack.
     A ``section`` is asked for by the name of the field: then it is made, or has more in it.
     ``by`` are the keys that tell the items of a list apart in a path; one behind a ``?`` is left out where it is null.
     A ``left_out`` field has no key while it is None; the keys of an ``inline`` part stand among those of its owner. An
@@ -74,6 +74,7 @@ class Declared:
     former: tuple[str, ...] = ()
     within: str | None = None
     names: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
     may_have: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     section: bool = False
@@ -162,6 +163,7 @@ def part(
     within: str | None = None,
     by: tuple[str, ...] = (),
     names: tuple[str, ...] = (),
+    later: tuple[str, ...] = (),
     section: bool = False,
     left_out: bool = False,
     inline: bool = False,
@@ -179,6 +181,7 @@ def part(
         within=within,
         by=by,
         names=names,
+        later=later,
         section=section,
         left_out=left_out,
         inline=inline,

@@ -24,7 +24,8 @@ from nsys_digest.model.section_types import (
     Launch,
     Memory,
 )
-from nsys_digest.model.step_types import DispatchStep, Steps
+from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
+from nsys_digest.model.step_types import DispatchStep, StepCandidate, Steps
 from nsys_digest.model.stored_document import StoredDocument
 from nsys_digest.model.views import TOP, views
 from nsys_digest.units import counted, duration
@@ -152,8 +153,46 @@ class Digest(StoredDocument):
         left_out=True,
         default=None,
     )
+    busy_shares: tuple[BusyShares, ...] | None = part(
+        "busy time shared out among kinds of work so that it adds up: devices with GPU activity that has a length, in "
+        "the order of `devices`",
+        by=("device",),
+        section=True,
+        left_out=True,
+        default=None,
+    )
+    graphs: tuple[GraphUse, ...] | None = part(
+        "CUDA graphs, by process id, then by graph id", by=("graph",), section=True, left_out=True, default=None
+    )
+    communication_by_range: Mapping[str, RangeCommunication] | None = part(
+        "collectives by the ranges that launched them, each in every range around its launch; most time first, then by "
+        "name",
+        section=True,
+        left_out=True,
+        default=None,
+    )
+    by_device: tuple[DeviceUse, ...] | None = part(
+        "kernels, API calls and categories of each device, in the order of `devices`; only as `--by-device` asks",
+        by=("device",),
+        section=True,
+        left_out=True,
+        default=None,
+    )
+    nvtx_payload: Mapping[str, PayloadNumbers] | None = part(
+        "numbers that ranges carry as payload, by name; most ranges first, then by name; only where it is asked for",
+        section=True,
+        left_out=True,
+        default=None,
+    )
+    step_candidates: tuple[StepCandidate, ...] | None = part(
+        "ranges and marks that look like steps, five at most, most work covered first; where sections are made and "
+        "no step is named",
+        by=("name",),
+        left_out=True,
+        default=None,
+    )
     steps: Steps | None = part(
-        "instances of the range that `--steps` names, each one step", left_out=True, default=None
+        "the steps that `--steps` names: instances of a range, or from mark to mark", left_out=True, default=None
     )
 
     def __repr__(self) -> str:
@@ -199,5 +238,9 @@ class Digest(StoredDocument):
 
 ADDED: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.left_out)
 """The sections with a key of their own, in the order of the document."""
-SECTIONS: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.section)
+ON_REQUEST: Final = ("by_device", "nvtx_payload")
+"""The sections that are made where they are named."""
+SECTIONS: Final = tuple(
+    key.attribute for key in keys_of(Digest) if key.declared.section and key.attribute not in ON_REQUEST
+)
 """The sections that can be chosen: ``nvtx`` adds to a field of the base; ``steps`` is there when a step is named."""

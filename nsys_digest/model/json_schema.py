@@ -134,7 +134,7 @@ def _mapping(child: Json, declared: Declared) -> Json:
         return {
             "type": "object",
             "properties": dict.fromkeys(declared.names, child),
-            "required": list(declared.names),
+            "required": [name for name in declared.names if name not in declared.later],
             "additionalProperties": declared.grows,
         }
     names = {"propertyNames": {"enum": list(declared.may_have)}} if declared.may_have else {}

@@ -16,6 +16,7 @@ from typing import Self
 from nsys_digest.errors import CategoriesInvalid
 from nsys_digest.files import read_text_file
 from nsys_digest.model.base_types import CategoriesFile
+from nsys_digest.model.split_types import WORK_WITHOUT_CATEGORY
 from nsys_digest.model.toml_text import MOST_BYTES, parse_toml
 
 COMMUNICATION = "communication"
@@ -146,6 +147,8 @@ def _read_pattern(table: object, source: str, place: str) -> CategoryPattern:
         raise CategoriesInvalid(
             f"{place}: {category!r} is no name of a category; use small letters, digits and _, a letter first"
         )
+    if category in WORK_WITHOUT_CATEGORY:
+        raise CategoriesInvalid(f"{place}: {category} is the name of a kind of work, not of kernels; use another")
     if pattern is None:
         raise CategoriesInvalid(f"{place} has no pattern; add one, for example pattern = 'my_kernel'")
     _check_pattern(pattern, place)

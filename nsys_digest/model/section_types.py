@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from nsys_digest.model.catalogue import computed, figure, label, part, result
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.units import to_seconds
+
+NEED_CATEGORIES: Final = frozenset(
+    {"communication", "categories", "busy_shares", "communication_by_range", "by_device"}
+)
+"""The sections that sort kernels."""
+NEEDED_ALIKE: Final = frozenset(
+    {
+        *("idle", "launch", "memory", "communication", "categories", "nvtx", "dispatch_steps"),
+        *("api_durations", "kernel_durations"),
+    }
+)
+"""The sections that two sides of a comparison both have or both lack; one may lack others, as older documents do."""
 
 
 @result
@@ -227,6 +240,14 @@ class Category:
     count: int = figure("count", "kernels", label="count", counts="kernels")
     sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="sum")
     union_ns: int = figure("s", "length of their union over all devices", bad="up", label="union")
+    share_ns: int | None = figure(
+        "s",
+        "part of the busy time, where k operations at once have 1/k each, see `busy_shares`; of all devices, added up; "
+        "null in documents of before it was there",
+        bad="up",
+        label="busy share",
+        default=None,
+    )
 
 
 @result

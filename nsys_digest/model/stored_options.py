@@ -13,7 +13,7 @@ _HOW: Final = frozenset(
     {"threads", "reader", "progress", "when_read", "labels", "max_unpacked", "nsys", "keep_export", "tell"}
 )
 """Options that say how a trace is read, and labels, which any document can take."""
-_SPELLING: Final[Mapping[str, str]] = {"max_nvtx_names": "max-names"}
+_SPELLING: Final[Mapping[str, str]] = {"max_nvtx_names": "max-names", "folds": "fold"}
 """Options that the command line spells otherwise."""
 
 
@@ -44,7 +44,7 @@ def as_asked(
     asked: dict[str, Any] = {}
     if "top" in given:
         asked["top_kernels"] = digest.top_kernels[: given["top"]]
-    if "sections" in given:
+    if given.get("sections") is not None:
         asked |= _without(digest, sections)
     if labels:
         asked["run"] = replace(digest.run, labels={**digest.run.labels, **labels})
@@ -58,7 +58,11 @@ def _granted(digest: Digest, option: str, value: Any) -> bool:
         return value <= len(digest.top_kernels) or _lists_every_kernel(digest)
     if option == "sections":
         return set(SECTIONS if value is None else value) <= set(capture.sections)
-    if option in {"dispatch_prefix", "raw_nvtx_names", "max_nvtx_names", "steps"}:
+    if option == "by_device":
+        return not value or option in capture.sections
+    if option == "folds":
+        return tuple(value or ()) == capture.folds
+    if option in {"dispatch_prefix", "raw_nvtx_names", "max_nvtx_names", "steps", "warmup"}:
         return bool(getattr(capture, option) == value)
     return value is None
 
@@ -87,5 +91,7 @@ def _without(digest: Digest, sections: Collection[str]) -> dict[str, Any]:
     fields: dict[str, Any] = dict.fromkeys(dropped - {"nvtx"})
     if "nvtx" in dropped:
         fields["nvtx"] = {name: replace(one, detail=None) for name, one in digest.nvtx.items()}
+    if not sections:
+        fields["step_candidates"] = None
     kept = tuple(name for name in digest.capture.sections if name not in dropped)
     return fields | {"capture": replace(digest.capture, sections=kept)}

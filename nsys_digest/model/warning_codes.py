@@ -23,6 +23,8 @@ CODES: Final[Mapping[str, str]] = {
     "dispatch-capped": "there are more modes and sizes of dispatch marks than are listed",
     "streams-capped": "a device has more streams than are listed",
     "dispatch-disagrees": "dispatch marks and CUDA graph launches do not agree",
+    "steps-unmeasured": "of the steps that were asked for none is left to measure",
+    "steps-cut": "steps were still open when the capture ended, so that they are in no figure",
     "newer-schema": "the export is newer than what this version was checked against",
     "reduced-schema": "the export lacks columns that nsys always writes",
     "gpu-name-guessed": "the export does not say which GPU a CUDA ordinal is",

@@ -12,6 +12,7 @@ from nsys_digest.model.quantity import shown_inside
 from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, more, named
 from nsys_digest.report.figure_columns import NAME_OF_ROW, made, mean, of, share, table, told
 from nsys_digest.report.sections import section_blocks
+from nsys_digest.report.steps import candidates_line
 from nsys_digest.units import MISSING, counted
 
 _SPAN: Final = of(Digest, "gpu_activity_span_ns")
@@ -55,6 +56,8 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
         yield "recorded", digest.run.recorded_at
     if digest.run.labels:
         yield "labels", ", ".join(f"{key}={named(value)}" for key, value in digest.run.labels.items())
+    if capture.folds:
+        yield "range names folded by", ", ".join(map(named, capture.folds))
     if digest.gpu_activity_span_ns is None:
         yield "GPU", "no GPU activity: busy and idle are unknown"
     elif sum(sum(device.count.values()) for device in digest.devices) == 1:
@@ -62,6 +65,8 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     else:
         yield from _busy(digest)
     yield _KERNEL_COUNT.title, _kernel_count(digest)
+    if looks_like_steps := candidates_line(digest.step_candidates or ()):
+        yield "steps", looks_like_steps
     if digest.api_backtrace_rows:
         yield "API backtrace rows", f"{digest.api_backtrace_rows:,}, left out of the API table"
 

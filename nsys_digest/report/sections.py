@@ -21,12 +21,12 @@ from nsys_digest.model.section_types import (
     Memory,
     Sets,
 )
-from nsys_digest.model.step_types import DispatchStep, ProcessSteps, Step, Steps
+from nsys_digest.model.step_types import DispatchStep
 from nsys_digest.report.blocks import ARROW, SLASH, Block, Column, more, named
-from nsys_digest.report.figure_columns import NAME_OF_ROW, Row, TableColumn, cells, line, of, share, table, told
+from nsys_digest.report.figure_columns import NAME_OF_ROW, TableColumn, cells, of, share, table, told
+from nsys_digest.report.splits import split_blocks
+from nsys_digest.report.steps import step_blocks
 from nsys_digest.units import MISSING, counted
-
-_MOST_PROCESSES: Final = 64
 
 
 def section_blocks(digest: Digest, top: int) -> Iterator[Block]:
@@ -34,11 +34,12 @@ def section_blocks(digest: Digest, top: int) -> Iterator[Block]:
     if digest.idle is not None:
         yield from _idle(digest.idle, top)
     if digest.steps is not None:
-        yield from _steps(digest.steps)
+        yield from step_blocks(digest.steps)
     if digest.launch is not None:
         yield _launch(digest, top)
     if digest.categories is not None:
         yield _categories(digest.categories)
+    yield from split_blocks(digest, top)
     if digest.communication is not None:
         yield _communication(digest.communication)
     if digest.memory is not None:
@@ -114,7 +115,14 @@ def _launch(digest: Digest, top: int) -> Block:
 def _categories(categories: Mapping[str, Category]) -> Block:
     time = of(Category, "sum_ns")
     whole = sum(category.sum_ns for category in categories.values())
-    columns = (time, share(time, whole), of(Category, "union_ns"), of(Category, "count"), NAME_OF_ROW)
+    columns = (
+        time,
+        share(time, whole),
+        of(Category, "union_ns"),
+        of(Category, "share_ns"),
+        of(Category, "count"),
+        NAME_OF_ROW,
+    )
     return table("Kernel time by category", columns, ((category, name) for name, category in categories.items()))
 
 
@@ -197,87 +205,3 @@ def _longest(steps: Sequence[DispatchStep], top: int) -> list[DispatchStep]:
     """Return the steps of most wall time, in their own order."""
     ranked = sorted(range(len(steps)), key=lambda index: -steps[index].wall.total_ns)
     return [steps[index] for index in sorted(ranked[:top])]
-
-
-_WALL: Final = (of(Steps, "wall.p50_ns", "wall p50"), of(Steps, "wall.p95_ns"), of(Steps, "wall.max_ns"))
-_STEP_IDLE: Final = (of(Steps, "idle.p50_ns", "idle p50"), of(Steps, "idle.p95_ns"), of(Steps, "idle.max_ns"))
-_BUSY: Final = (of(Steps, "busy_ratio.p50", "busy p50"), of(Steps, "busy_ratio.min"))
-_LAUNCHED: Final = (
-    of(Steps, "launched_busy.p50_ns", "launched work p50"),
-    of(Steps, "launched_busy.p95_ns"),
-    of(Steps, "launched_busy.max_ns"),
-)
-_STEP_EXPOSED: Final = (
-    of(Steps, "exposed_communication.p50_ns", "exposed communication p50"),
-    of(Steps, "exposed_communication.max_ns"),
-)
-_STEP_CAUSES: Final = of(Steps, "idle_causes_ns")
-_WARM_UP: Final = of(Step, "wall_ns", "warm-up, wall")
-
-
-def _steps(steps: Steps) -> Iterator[Block]:
-    rows = [("steps", _how_many(steps))]
-    if len(steps.warmup) == 1:
-        rows.append(line((steps.warmup[0],), _WARM_UP))
-    if steps.wall.count:
-        rows.append(line((steps,), *_WALL))
-    if steps.wall.count and steps.idle is not None:
-        rows += [line((steps,), *_STEP_IDLE), line((steps,), *_BUSY)]
-        if steps.launched_busy is not None:
-            rows.append(line((steps,), *_LAUNCHED))
-        if steps.exposed_communication is not None:
-            rows.append(line((steps,), *_STEP_EXPOSED))
-        if steps.idle_causes_ns:
-            rows.append(("idle causes", _causes(steps.idle_causes_ns)))
-    yield Block(f"Steady state: {steps.name}", (Column("figure", "text"), Column("value", "text")), tuple(rows))
-    if len(steps.processes) > 1:
-        yield _processes(steps)
-    yield _slowest(steps)
-
-
-_PROCESSES: Final = (
-    of(ProcessSteps, "process"),
-    told(Column("device"), lambda row: ", ".join(map(str, row[0].devices)) or MISSING),
-    of(ProcessSteps, "count"),
-    of(Step, "wall_ns", "warm-up"),
-    of(ProcessSteps, "wall.p50_ns", "wall p50"),
-    of(ProcessSteps, "wall.max_ns"),
-    of(ProcessSteps, "busy_ratio.p50", "busy p50"),
-    of(ProcessSteps, "launched_busy.p50_ns", "launched p50"),
-    of(ProcessSteps, "exposed_communication.p50_ns", "exposed p50"),
-    told(Column("idle mostly", "label"), lambda row: _causes(row[0].idle_causes_ns or {}, most=1)),
-)
-_SLOWEST: Final = (
-    of(Step, "process"),
-    of(Step, "start_ns", "start"),
-    of(Step, "wall_ns"),
-    of(Step, "gpu_busy_ns"),
-    of(Step, "gpu_idle_ns"),
-    of(Step, "launched_busy_ns"),
-    told(Column("idle causes", "text"), lambda row: _causes(row[0].idle_causes_ns)),
-)
-
-
-def _processes(steps: Steps) -> Block:
-    warmup = {step.process: step for step in steps.warmup}
-    rows: list[Row] = [(own, warmup.get(own.process)) for own in steps.processes[:_MOST_PROCESSES]]
-    title = "Steps by process, each with the devices that it used"
-    return table(title, _PROCESSES, rows, more(len(steps.processes) - len(rows)))
-
-
-def _slowest(steps: Steps) -> Block:
-    first = 0 if len(steps.processes) > 1 else 1  # of a single process there is nothing to say
-    return table("Slowest steps", _SLOWEST[first:], ((step,) for step in steps.slowest))
-
-
-def _how_many(steps: Steps) -> str:
-    several = len(steps.warmup) > 1
-    apart = f"the first of each of {len(steps.warmup):,} processes is" if several else "the first is"
-    if not steps.wall.count:
-        return f"{steps.count:,}: {apart} set apart, and no other is left to measure"
-    return f"{steps.count:,}: {apart} set apart, the figures are of the other {steps.wall.count:,}"
-
-
-def _causes(causes_ns: Mapping[str, int] | None, most: int | None = None) -> str:
-    ranked = sorted((causes_ns or {}).items(), key=lambda item: -item[1])[:most]
-    return ", ".join(f"{cause} {_STEP_CAUSES.form(ns)}" for cause, ns in ranked) or MISSING

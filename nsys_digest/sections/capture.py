@@ -31,6 +31,7 @@ def capture(
     *,
     categories: CategoriesFile | None,
     steps: str | None,
+    warmup: int | None,
     incomplete: bool,
 ) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
@@ -52,10 +53,12 @@ def capture(
         processes=tuple(processes),
         dispatch_prefix=options.dispatch_prefix,
         raw_nvtx_names=options.raw_names,
+        folds=options.folds,
         sections=sections,
         traced=Traced(facts.traced.cuda, facts.traced.nvtx),
         max_nvtx_names=options.max_names,
         categories=categories,
         steps=steps,
+        warmup=warmup,
         incomplete=incomplete,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +105,19 @@ class LaunchedWork:
         """Return how many kernels each stretch launched."""
         low, high = self._edges[first], self._edges[after]
         return (self._kernels_before[high] - self._kernels_before[low]).astype(np.int64)
+
+    def operations(self, first: Ints, after: Ints) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield the operations behind stretches that share none, and the stretch of each, some stretches at a time."""
+        low, sizes = self._edges[first], self._edges[after] - self._edges[first]
+        reached = np.cumsum(sizes, dtype=np.int64)
+        at = 0
+        while at < sizes.size:
+            base = int(reached[at - 1]) if at else 0
+            until = max(int(np.searchsorted(reached, base + _SLICE, side="right")), at + 1)
+            part = slice(at, until)
+            work = self._order[_consecutive(low[part], sizes[part])].astype(np.int64)
+            yield work, np.repeat(np.arange(at, until), sizes[part])
+            at = until
 
     def busy_by_group(self, first: Ints, after: Ints, group: Ints, groups: int) -> Int64s:
         """Return the length of the union of the operations that each group's stretches launched.

@@ -10,14 +10,20 @@ from nsys_digest.algorithms.at_once import both
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.base_types import Warn
 from nsys_digest.sections import (
+    busy_shares,
+    by_device,
     categories,
     communication,
+    communication_by_range,
     dispatch_steps,
     durations_by_name,
+    graphs,
     idle,
     launch,
     memory,
     nvtx_detail,
+    nvtx_payload,
+    step_candidates,
     steps,
 )
 from nsys_digest.sections.impossible_times import impossible_times
@@ -33,7 +39,13 @@ SECTIONS: Final[tuple[Section, ...]] = (
     dispatch_steps.SECTION,
     durations_by_name.API,
     durations_by_name.KERNELS,
+    busy_shares.SECTION,
+    graphs.SECTION,
+    communication_by_range.SECTION,
+    by_device.SECTION,
+    nvtx_payload.SECTION,
     steps.SECTION,
+    step_candidates.SECTION,
 )
 
 

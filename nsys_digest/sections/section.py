@@ -17,6 +17,7 @@ from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.lost_rows import LostRows, lost_rows
 from nsys_digest.sections.section_options import SectionOptions
+from nsys_digest.sections.shared_out import SharedOut, shared_out
 from nsys_digest.sections.unlaunched_work import unlaunched_work
 from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.gpu import GpuTotals
@@ -64,6 +65,16 @@ class Context:
     def exposed(self) -> list[Intervals]:
         """When a collective ran on each device, and no other kernel did."""
         return exposed_collectives(self.kernels, len(self.gpu.devices))
+
+    @property
+    def whole_kernels(self) -> Classified:
+        """The kernels by category, whole, whether or not they have a part in the window."""
+        return self.kernels
+
+    @cached_property
+    def shared_out(self) -> SharedOut:
+        """The busy time of each device, shared out among kinds of work."""
+        return shared_out(self.whole_kernels, len(self.gpu.devices), self.selection)
 
     @cached_property
     def lost(self) -> LostRows:

@@ -1,27 +1,118 @@
-"""Causes of idle time, and launched work, in each of many stretches of time, which may overlap."""
+"""What the GPUs did in each of many stretches of time, which may overlap, and what was launched in it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Coverage, Int64s, grouped_union, union
+from nsys_digest.algorithms.intervals import (
+    Coverage,
+    GroupedIntervals,
+    Int64s,
+    Intervals,
+    grouped_union,
+    intersect,
+    union,
+)
 from nsys_digest.algorithms.lines import positions
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.sections.idle import DeviceGaps, causes_of, device_gaps
+from nsys_digest.sections.step_instances import Instances
+from nsys_digest.selection import Selection
+from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import NONE, Events, process_of_thread
 
 _SLICE = 1 << 18
 
 
-def causes_in_steps(events: Events, device: int, start_ns: Int64s, end_ns: Int64s) -> Int64s:
+@dataclass(frozen=True, slots=True)
+class StepDevices:
+    """Where each process ran work."""
+
+    ordinals: tuple[int, ...]
+    """The CUDA ordinal of each device."""
+    of_process: dict[int, frozenset[int]]
+    """Devices by globalPid; by 0 those of work that names no process."""
+    exposed: Sequence[Intervals]
+    """Exposed communication of each device."""
+
+    def of(self, process: int) -> tuple[int, ...]:
+        """Return the devices of a process."""
+        unknown = self.of_process.get(0, frozenset())
+        return tuple(sorted(self.of_process.get(process, frozenset()) | unknown))
+
+
+@dataclass(frozen=True, slots=True)
+class StepWork:
+    """What each step has, within the window; arrays of shape (n,), 0 where nobody knows."""
+
+    known: Bools
+    """Whether the process of the step ran work on a GPU."""
+    looked_at_ns: Int64s
+    """The length of its part in the window."""
+    busy_ns: Int64s
+    launched_busy_ns: Int64s
+    launched_span_ns: Int64s
+    exposed_ns: Int64s
+    causes_ns: Int64s
+    """Shape (causes, n)."""
+
+
+def work_of(events: Events, steps: Instances, devices: StepDevices, selection: Selection) -> StepWork:
+    """Measure what each step has on the devices of its process, and what calls of the process in it launched."""
+    start_ns, end_ns = steps.start_ns, steps.end_ns
+    _, looked_at_ns = selection.clip(start_ns, end_ns)
+    processes, which = np.unique(steps.process, return_inverse=True)
+    known = np.zeros(which.size, bool)
+    busy_ns, exposed_ns = (np.zeros(which.size, np.int64) for _ in range(2))
+    own: dict[tuple[int, ...], list[int]] = {}
+    for index, one in enumerate(processes.tolist()):
+        own.setdefault(devices.of(one), []).append(index)
+    for together, members in own.items():
+        if together:
+            of_these = np.flatnonzero(np.isin(which, members))
+            known[of_these] = True
+            within = start_ns[of_these], end_ns[of_these]
+            busy_ns[of_these] = Coverage(selection.clip_merged(_busy(events, together))).within(*within)
+            bare = [devices.exposed[device] for device in together]
+            joint = union(*(np.concatenate(column) for column in zip(*bare, strict=True)))
+            exposed_ns[of_these] = Coverage(selection.clip_merged(joint)).within(*within)
+    causes_ns = np.zeros((len(CAUSES), which.size), np.int64)
+    for device in range(len(devices.ordinals)):
+        users = [index for together, members in own.items() if device in together for index in members]
+        of_these = np.flatnonzero(np.isin(which, users))
+        if of_these.size:
+            causes_ns[:, of_these] += causes_in_steps(
+                events, device, start_ns[of_these], end_ns[of_these], selection.window
+            )
+    launched_busy_ns, launched_span_ns = launched_in(events, processes, which, start_ns, end_ns, selection)
+    return StepWork(known, looked_at_ns, busy_ns, launched_busy_ns, launched_span_ns, exposed_ns, causes_ns)
+
+
+def _busy(events: Events, devices: tuple[int, ...]) -> Intervals:
+    """Return when any of the devices was busy."""
+    chosen = np.isin(events.operations.device, devices)
+    return union(events.operations.start_ns[chosen], events.operations.end_ns[chosen])
+
+
+def causes_in_steps(
+    events: Events, device: int, start_ns: Int64s, end_ns: Int64s, window: Intervals | None = None
+) -> Int64s:
     """Return the idle time of a device by cause in each stretch ``[start, end)``, shape (causes, n).
+
+    Only what lies in the window counts.
 
     The gaps are cut wherever a stretch begins or ends, so that each piece is looked at once, however many stretches
     share it: what a stretch has is then the difference of two running sums.
     """
-    edges = np.unique(np.concatenate((start_ns, end_ns)))
+    looked_at = union(start_ns, end_ns)
+    if window is not None:
+        looked_at = intersect(looked_at, window)
+    edges = np.unique(np.concatenate((start_ns, end_ns, *looked_at)))
     pieces = _cut(device_gaps(events, device), edges)
-    inside = Coverage(union(start_ns, end_ns)).within(pieces.start_ns, pieces.end_ns) > 0
+    inside = Coverage(looked_at).within(pieces.start_ns, pieces.end_ns) > 0
     pieces = pieces.some(np.flatnonzero(inside))
     behind = np.searchsorted(edges, pieces.start_ns, side="right")
     until = np.zeros((len(CAUSES), edges.size + 1), np.int64)
@@ -43,16 +134,22 @@ def _cut(found: DeviceGaps, edges: Int64s) -> DeviceGaps:
     return DeviceGaps(start_ns, end_ns, found.ended_by[np.searchsorted(found.end_ns, start_ns, side="right")])
 
 
-def launched_busy(events: Events, processes: Int64s, process: Int64s, start_ns: Int64s, end_ns: Int64s) -> Int64s:
-    """Return the union of the GPU work whose launch call began in each stretch ``[start, end)``, on any thread.
+def launched_in(
+    events: Events, processes: Int64s, process: Int64s, start_ns: Int64s, end_ns: Int64s, selection: Selection
+) -> tuple[Int64s, Int64s]:
+    """Return the GPU work whose launch call began in each stretch ``[start, end)``, on any thread: its union and span.
 
-    ``processes`` are the globalPids in order, ``process`` the index of that of each stretch; shape (n,) and result.
-    Stretches are taken together up to a quarter of a million operations at once.
+    ``processes`` are the globalPids in order, ``process`` the index of that of each stretch; shape (n,), as both
+    results. The work is cut to the window. Stretches are taken together up to a quarter of a million operations at
+    once.
     """
     operations, calls = events.operations, events.calls
     threads = np.array([process_of_thread(thread) for thread in calls.threads], np.int64)
     of_thread = np.searchsorted(processes, threads)
-    of_thread[processes[np.minimum(of_thread, processes.size - 1)] != threads] = NONE
+    if processes.size:
+        of_thread[processes[np.minimum(of_thread, processes.size - 1)] != threads] = NONE
+    else:
+        of_thread[:] = NONE
     linked = np.flatnonzero(operations.call != NONE)
     line = of_thread[calls.thread_of(operations.call[linked])] if linked.size else linked
     linked, line = linked[line != NONE], line[line != NONE]
@@ -62,17 +159,28 @@ def launched_busy(events: Events, processes: Int64s, process: Int64s, start_ns: 
     edges = np.searchsorted(line[order], np.arange(processes.size + 1))
     first = positions(call_ns, edges, process, start_ns)
     sizes = positions(call_ns, edges, process, end_ns) - first
-    lengths_ns = np.zeros(process.size, np.int64)
+    lengths_ns, spans_ns = (np.zeros(process.size, np.int64) for _ in range(2))
     reached = np.cumsum(sizes)
     at = 0
     while at < process.size:
         base = int(reached[at - 1]) if at else 0
         until = max(int(np.searchsorted(reached, base + _SLICE, side="right")), at + 1)
         part = slice(at, until)
-        step = np.repeat(np.arange(at, until), sizes[part])
+        step = np.repeat(np.arange(until - at), sizes[part])
         offset = np.arange(step.size) - np.repeat(np.cumsum(sizes[part]) - sizes[part], sizes[part])
         work = linked[np.repeat(first[part], sizes[part]) + offset]
-        merged = grouped_union(operations.start_ns[work], operations.end_ns[work], step - at)
-        np.add.at(lengths_ns, merged.group + at, merged.end_ns - merged.start_ns)
+        merged = grouped_union(operations.start_ns[work], operations.end_ns[work], step)
+        lengths_ns[part], spans_ns[part] = _length_and_span(selection.clip_grouped([merged]), until - at)
         at = until
-    return lengths_ns
+    return lengths_ns, spans_ns
+
+
+def _length_and_span(pieces: Iterable[GroupedIntervals], groups: int) -> tuple[Int64s, Int64s]:
+    """Return for each group the length of its merged intervals, and the time from the first start to the last end."""
+    length_ns = np.zeros(groups, np.int64)
+    first_ns, last_ns = np.full(groups, np.iinfo(np.int64).max), np.full(groups, np.iinfo(np.int64).min)
+    for piece in pieces:
+        np.add.at(length_ns, piece.group, piece.end_ns - piece.start_ns)
+        np.minimum.at(first_ns, piece.group, piece.start_ns)
+        np.maximum.at(last_ns, piece.group, piece.end_ns)
+    return length_ns, np.where(length_ns > 0, last_ns - first_ns, 0)

@@ -1,197 +1,122 @@
-"""Steady state: every instance of one range as a step of its process."""
+"""Steady state: what each step of a process did, and what all of them have."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, union
+from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.errors import MissingData
+from nsys_digest.model.base_types import Warn
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.step_types import ProcessSteps, RatioPercentiles, Step, Steps
 from nsys_digest.sections.durations import durations, sorted_percentile
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.section_options import SectionOptions
-from nsys_digest.sections.step_work import causes_in_steps, launched_busy
+from nsys_digest.sections.step_instances import Instances, of_marks, of_ranges
+from nsys_digest.sections.step_names import family, like, matching
+from nsys_digest.sections.step_spread import spread
+from nsys_digest.sections.step_work import StepDevices, StepWork, work_of
 from nsys_digest.trace.columns import Bools
-from nsys_digest.trace.events import Events
 from nsys_digest.trace.nsys.tables import THREAD_BITS, known_process_of
+from nsys_digest.units import counted
 
 SLOWEST = 5
+MOST_LISTED = 100
+MOST_NAMES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class StepDevices:
-    """Where each process ran work."""
+class _Found:
+    """The steps and what each did; figures are of those that are neither warm-up nor cut."""
 
-    ordinals: tuple[int, ...]
-    """The CUDA ordinal of each device."""
-    of_process: dict[int, frozenset[int]]
-    """Devices by globalPid; by 0 those of work that names no process."""
-    exposed: Sequence[Intervals]
-    """Exposed communication of each device."""
-
-    def of(self, process: int) -> tuple[int, ...]:
-        """Return the devices of a process."""
-        unknown = self.of_process.get(0, frozenset())
-        return tuple(sorted(self.of_process.get(process, frozenset()) | unknown))
-
-
-@dataclass(frozen=True, slots=True)
-class _Instances:
-    """The instances in order of start; arrays of shape (n,). What a step has of the GPU is -1 where nobody knows."""
-
-    start_ns: Int64s
-    end_ns: Int64s
-    thread: Int64s
-    """globalTid."""
-    process: Int64s
-    """globalPid."""
-    known: Bools
-    """Whether the process of the step ran work on a GPU."""
-    busy_ns: Int64s
-    launched_ns: Int64s
-    exposed_ns: Int64s
-    causes_ns: Int64s
-    """Shape (causes, n)."""
+    instances: Instances
+    names: Sequence[str]
+    """The texts of ``instances.name``."""
+    warm_up: Bools
+    work: StepWork
 
     @property
     def wall_ns(self) -> Int64s:
-        return self.end_ns - self.start_ns
+        return self.instances.end_ns - self.instances.start_ns
+
+    def measured(self) -> Int64s:
+        """Return the steps that figures are of."""
+        return np.flatnonzero(~(self.warm_up | self.instances.cut))
 
     def step(self, index: int) -> Step:
         """Return one step."""
-        wall_ns, busy_ns = int(self.wall_ns[index]), int(self.busy_ns[index])
-        known, thread = bool(self.known[index]), int(self.thread[index])
+        work, busy_ns = self.work, int(self.work.busy_ns[index])
+        known, thread = bool(work.known[index]), int(self.instances.thread[index])
+        looked_at_ns = int(work.looked_at_ns[index])
         return Step(
-            process=known_process_of(int(self.process[index])),
+            name=self.names[int(self.instances.name[index])],
+            process=known_process_of(thread & ~THREAD_BITS),
             thread=thread & THREAD_BITS if thread else None,
-            start_ns=int(self.start_ns[index]),
-            wall_ns=wall_ns,
+            start_ns=int(self.instances.start_ns[index]),
+            wall_ns=int(self.wall_ns[index]),
             gpu_busy_ns=busy_ns if known else None,
-            gpu_idle_ns=wall_ns - busy_ns if known else None,
-            launched_busy_ns=int(self.launched_ns[index]) if known else None,
-            exposed_communication_ns=int(self.exposed_ns[index]) if known else None,
-            busy_ratio=busy_ns / wall_ns if known and wall_ns else None,
-            idle_causes_ns=_named(self.causes_ns[:, index]),
+            gpu_idle_ns=looked_at_ns - busy_ns if known else None,
+            launched_busy_ns=int(work.launched_busy_ns[index]) if known else None,
+            launched_span_ns=int(work.launched_span_ns[index]) if known else None,
+            exposed_communication_ns=int(work.exposed_ns[index]) if known else None,
+            busy_ratio=busy_ns / looked_at_ns if known and looked_at_ns else None,
+            idle_causes_ns=_named(work.causes_ns[:, index]),
         )
+
+    def most(self, chosen: Int64s, by: Int64s) -> tuple[Step, ...]:
+        """Return those of the chosen steps that have most of something; of equal ones the earlier first."""
+        ranked = chosen[np.lexsort((chosen, -by[chosen]))][:SLOWEST]
+        return tuple(map(self.step, ranked.tolist()))
 
     def figures(self, chosen: Int64s, *, on_gpu: bool) -> dict[str, Any]:
         """Return what each process and all of them have, over some of the steps; ``on_gpu`` where any ran GPU work."""
-        known = chosen[self.known[chosen]]
-        timed = known[self.wall_ns[known] > 0]
-        ratio = np.sort(self.busy_ns[timed] / self.wall_ns[timed])
+        work = self.work
+        known = chosen[work.known[chosen]]
+        timed = known[work.looked_at_ns[known] > 0]
+        ratio = np.sort(work.busy_ns[timed] / work.looked_at_ns[timed])
         return {
             "wall": durations(self.wall_ns[chosen]),
             "busy_ratio": RatioPercentiles(sorted_percentile(ratio, 50), sorted_percentile(ratio, 0)),
-            "idle": durations((self.wall_ns - self.busy_ns)[known]) if on_gpu else None,
-            "launched_busy": durations(self.launched_ns[known]) if on_gpu else None,
-            "exposed_communication": durations(self.exposed_ns[known]) if on_gpu else None,
-            "idle_causes_ns": _named(self.causes_ns[:, known].sum(axis=1)) if on_gpu else None,
+            "idle": durations((work.looked_at_ns - work.busy_ns)[known]) if on_gpu else None,
+            "launched_busy": durations(work.launched_busy_ns[known]) if on_gpu else None,
+            "launched_span": durations(work.launched_span_ns[known]) if on_gpu else None,
+            "exposed_communication": durations(work.exposed_ns[known]) if on_gpu else None,
+            "idle_causes_ns": _named(work.causes_ns[:, known].sum(axis=1)) if on_gpu else None,
         }
 
-
-def steps(events: Events, name: str, names: Sequence[str], wanted: frozenset[str], devices: StepDevices) -> Steps:
-    """Measure the instances of the wanted range names; ``names`` are those of the ranges by group.
-
-    The first instance of each process warms up and is given apart: percentiles are over the others. An instance that
-    lies within another on its thread is part of that step. Where the process of a step ran nothing on a GPU, nothing
-    is known of its busy and idle time.
-    """
-    found = _instances(events, names, wanted, devices)
-    first = np.sort(np.unique(found.process, return_index=True)[1])
-    measured = np.setdiff1d(np.arange(found.process.size), first)
-    slowest = measured[np.lexsort((measured, -found.wall_ns[measured]))][:SLOWEST]
-    ordered = measured[np.argsort(found.process[measured], kind="stable")]
-    processes, counts = np.unique(found.process, return_counts=True)
-    edges = np.searchsorted(found.process[ordered], np.append(processes, np.iinfo(np.int64).max))
-    rows = []
-    for process, count, (low, high) in zip(processes.tolist(), counts.tolist(), pairwise(edges), strict=True):
-        own = devices.of(process)
-        rows.append(
-            ProcessSteps(
-                process=known_process_of(process),
-                devices=tuple(devices.ordinals[device] for device in own),
-                count=count,
-                **found.figures(ordered[low:high], on_gpu=bool(own)),
+    def by_process(self, devices: StepDevices) -> tuple[ProcessSteps, ...]:
+        """Return the steps of each process."""
+        measured, process = self.measured(), self.instances.process
+        ordered = measured[np.argsort(process[measured], kind="stable")]
+        processes, counts = np.unique(process, return_counts=True)
+        edges = np.searchsorted(process[ordered], np.append(processes, np.iinfo(np.int64).max))
+        rows = []
+        for one, count, (low, high) in zip(processes.tolist(), counts.tolist(), pairwise(edges), strict=True):
+            own = devices.of(one)
+            rows.append(
+                ProcessSteps(
+                    process=known_process_of(one),
+                    devices=tuple(devices.ordinals[device] for device in own),
+                    count=count,
+                    **self.figures(ordered[low:high], on_gpu=bool(own)),
+                )
             )
-        )
-    return Steps(
-        name=name,
-        names=tuple(dict.fromkeys(text for text in names if text in wanted)),
-        count=found.process.size,
-        **found.figures(measured, on_gpu=bool(found.known.any())),
-        warmup=tuple(found.step(index) for index in first.tolist()),
-        processes=tuple(rows),
-        slowest=tuple(found.step(index) for index in slowest.tolist()),
-    )
+        return tuple(rows)
 
 
-def _instances(events: Events, names: Sequence[str], wanted: frozenset[str], devices: StepDevices) -> _Instances:
-    """Find the instances, and measure each."""
-    ranges = events.ranges
-    of_group = np.array([name in wanted for name in names], bool)
-    chosen = np.flatnonzero(of_group[ranges.group]) if ranges.group.size else np.zeros(0, np.int64)
-    threads = np.array(ranges.threads, np.int64)
-    thread = np.searchsorted(ranges.edges, chosen, side="right") - 1
-    outer = _outer(ranges.end_ns[chosen], thread)
-    chosen, thread = chosen[outer], threads[thread[outer]]
-    order = np.lexsort((thread, ranges.end_ns[chosen], ranges.start_ns[chosen]))
-    start_ns, end_ns, thread = ranges.start_ns[chosen[order]], ranges.end_ns[chosen[order]], thread[order]
-    process = thread & ~THREAD_BITS
-    known = np.zeros(process.size, bool)
-    busy_ns, exposed_ns = (np.zeros(process.size, np.int64) for _ in range(2))
-    own: dict[tuple[int, ...], list[int]] = {}
-    processes, which = np.unique(process, return_inverse=True)
-    for index, one in enumerate(processes.tolist()):
-        own.setdefault(devices.of(one), []).append(index)
-    for together, members in own.items():
-        if together:
-            steps_of = np.flatnonzero(np.isin(which, members))
-            known[steps_of] = True
-            within = start_ns[steps_of], end_ns[steps_of]
-            busy_ns[steps_of] = Coverage(_busy(events, together)).within(*within)
-            bare = [devices.exposed[device] for device in together]
-            joint = union(*(np.concatenate(column) for column in zip(*bare, strict=True)))
-            exposed_ns[steps_of] = Coverage(joint).within(*within)
-    causes_ns = np.zeros((len(CAUSES), process.size), np.int64)
-    for device in range(len(devices.ordinals)):
-        users = [index for together, members in own.items() if device in together for index in members]
-        steps_of = np.flatnonzero(np.isin(which, users))
-        if steps_of.size:
-            causes_ns[:, steps_of] += causes_in_steps(events, device, start_ns[steps_of], end_ns[steps_of])
-    return _Instances(
-        start_ns=start_ns,
-        end_ns=end_ns,
-        thread=thread,
-        process=process,
-        known=known,
-        busy_ns=busy_ns,
-        launched_ns=launched_busy(events, processes, which, start_ns, end_ns),
-        exposed_ns=exposed_ns,
-        causes_ns=causes_ns,
-    )
-
-
-def _outer(end_ns: Int64s, thread: Int64s) -> Int64s:
-    """Return the ranges that lie within no other on their thread; by thread, then by start, the longer one first."""
-    keys, rank = np.unique(end_ns, return_inverse=True)
-    reach = np.maximum.accumulate(thread * np.int64(keys.size + 1) + rank)
-    begins = np.append(True, thread[1:] != thread[:-1])[: thread.size]
-    beyond = np.append(True, reach[1:] > reach[:-1])[: thread.size]
-    return np.flatnonzero(begins | beyond)
-
-
-def _busy(events: Events, devices: tuple[int, ...]) -> Intervals:
-    """Return when any of the devices was busy."""
-    chosen = np.isin(events.operations.device, devices)
-    return union(events.operations.start_ns[chosen], events.operations.end_ns[chosen])
+def warms_up(process: Int64s, count: int) -> Bools:
+    """Tell which steps, in order of start, are among the first ``count`` of their process."""
+    order = np.argsort(process, kind="stable")
+    first = np.searchsorted(process[order], process[order], side="left")
+    early = np.zeros(process.size, bool)
+    early[order] = np.arange(process.size) - first < count
+    return early
 
 
 def _named(causes_ns: Int64s) -> dict[str, int]:
@@ -199,8 +124,8 @@ def _named(causes_ns: Int64s) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfNamedRange(Section):
-    """Made where a range is named as the step."""
+class _OfNamedSteps(Section):
+    """Made where steps are named."""
 
     def is_asked_for(self, options: SectionOptions) -> bool:
         return options.step is not None
@@ -209,31 +134,96 @@ class _OfNamedRange(Section):
 def _make(context: Context) -> Made:
     """Make the section.
 
+    What warms up is decided on the whole trace, so that a window after the first steps sets none apart.
+
     Raises:
-        MissingData: no range has the name of the step.
+        MissingData: the trace has no such step.
 
     """
-    names, step = context.scanned.nvtx.names, context.options.step or ""
-    if step not in names:
-        raise MissingData(
-            f"no NVTX range is named {step!r}; {_near(step, names)}; give --steps the whole name, with its domain"
-        )
+    asked, warmup = context.options.step or "", context.options.warmup
+    nvtx, marks = context.scanned.nvtx, context.scanned.nvtx.all_marks
+    mark_names = () if marks is None else marks.names
+    wanted = matching(asked, (*nvtx.names, *mark_names))
+    names, are_marks = nvtx.names, wanted.isdisjoint(nvtx.names)
+    if not wanted:
+        raise MissingData(_not_there(asked, (*nvtx.names, *mark_names)))
+    if are_marks and marks is not None:
+        names = mark_names
+        found = of_marks(marks, np.array([name in wanted for name in names], bool), context.events.ranges.threads)
+    else:
+        of_group = np.array([name in wanted for name in names], bool)
+        found = of_ranges(context.events.ranges, of_group, context.session_ns)
+    early = warms_up(found.process, warmup)
+    counts, _ = context.selection.clip(found.start_ns, found.end_ns)
+    found, early = found.some(counts), early[counts]
+    devices = _devices(context)
+    whole = _Found(found, names, early, work_of(context.events, found, devices, context.selection))
+    measured = whole.measured()
+    processes = whole.by_process(devices)
+    known = whole.work.known
+    value = Steps(
+        name=asked,
+        names=tuple(dict.fromkeys(text for text in names if text in wanted))[:MOST_NAMES],
+        kind="mark" if are_marks else "range",
+        count=early.size,
+        warmup_count=int(np.count_nonzero(early)),
+        cut_count=int(np.count_nonzero(found.cut & ~early)),
+        **whole.figures(measured, on_gpu=bool(known.any())),
+        warmup=tuple(map(whole.step, np.flatnonzero(early)[:MOST_LISTED].tolist())),
+        processes=processes,
+        spread=spread(processes),
+        slowest=whole.most(measured, whole.wall_ns),
+        most_launched=whole.most(measured[known[measured]], whole.work.launched_busy_ns),
+    )
+    return Made(value, tuple(_warnings(value, (*nvtx.names, *mark_names))))
+
+
+def _devices(context: Context) -> StepDevices:
     used: defaultdict[int, set[int]] = defaultdict(set)
     for place, device in zip(context.scanned.gpu.places, context.gpu.device_of_place, strict=True):
         used[place.process].add(device)
     of_process = {process: frozenset(devices) for process, devices in used.items()}
-    devices = StepDevices(context.ordinals, of_process, context.exposed)
-    return Made(steps(context.events, step, names, frozenset((step,)), devices))
+    return StepDevices(context.ordinals, of_process, context.exposed)
 
 
-def _near(step: str, names: Sequence[str]) -> str:
-    """Say which names there are in place of one that is not."""
-    known = sorted(set(names))
-    if not known:
-        return "the trace has no range at all"
-    close = [name for name in known if step.lower() in name.lower()] or get_close_matches(step, known, 3)
-    shown = ", ".join(map(repr, (close or known)[:3])) + (" …" if len(close or known) > 3 else "")
-    return f"names like it: {shown}" if close else f"none is like it; there are {shown}"
+def _not_there(asked: str, names: Sequence[str]) -> str:
+    """Say that there is no such step, and what there is."""
+    said = f"no NVTX range or mark is named {asked!r}"
+    if not names:
+        return f"{said}; the trace has no range at all, nor a mark; annotate the program with NVTX ranges"
+    close = like(asked, names)
+    shown = close or sorted(set(map(family, names)))
+    texts = ", ".join(map(repr, shown[:3])) + (" …" if len(shown) > 3 else "")
+    there = f"names like it: {texts}" if close else f"none is like it; there are {texts}"
+    return f"{said}; {there}; give --steps the whole name, with its domain, or a glob such as 'step_*'"
 
 
-SECTION = _OfNamedRange("steps", _make, Lane.time, frozenset({Blind.unlaunched_work}))
+def _warnings(steps: Steps, names: Sequence[str]) -> list[Warn]:
+    """Say of steps that nothing is measured, or that some are cut."""
+    warned = []
+    if not steps.wall.count:
+        alike = family(steps.name)
+        numbered = {name for name in names if family(name) == alike}
+        if not steps.count:
+            why = f"no second mark follows on a thread: a step is from a mark of {steps.name!r} to the next"
+        else:
+            apart = f"{counted(steps.warmup_count, 'step')} of {steps.name!r} set apart as warm-up"
+            why = apart + (
+                f", {counted(steps.cut_count, 'step')} cut by the end of the capture" * bool(steps.cut_count)
+            )
+        advice = "give --warmup 0, or another name"
+        if len(numbered) > 1:
+            advice = f"for the {len(numbered):,} names that differ in a number alone give --steps {alike!r}"
+        warned.append(Warn("steps-unmeasured", f"no step is left to measure: {why}; {advice}"))
+    if steps.cut_count:
+        warned.append(
+            Warn(
+                "steps-cut",
+                f"{counted(steps.cut_count, 'step')} of {steps.name!r} still open when the capture ended: counted, but "
+                "in no other figure, as the length is not its own",
+            )
+        )
+    return warned
+
+
+SECTION = _OfNamedSteps("steps", _make, Lane.time, frozenset({Blind.unlaunched_work}))

@@ -15,6 +15,7 @@ from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
+from nsys_digest.model.section_types import NEED_CATEGORIES
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.base import BaseFigures, base_figures
 from nsys_digest.sections.capture import capture, rows_by_process
@@ -25,7 +26,7 @@ from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.warnings import is_incomplete, warnings
 from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.collect.whole import Scanned
+from nsys_digest.trace.collect.whole import Extras, Scanned
 from nsys_digest.trace.events import Events
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
@@ -62,18 +63,16 @@ def select_figures(trace: Path, selection: Selection, options: SummarizeOptions)
 
 def _job(trace: Path | TraceFile, options: SummarizeOptions) -> _Job:
     given = trace if isinstance(trace, Path) else trace.given
-    chosen = options.sections
-    classified = (
-        options.categories is not None or options.steps is not None or {"communication", "categories"} & set(chosen)
-    )
+    chosen = options.made_sections
+    classified = options.categories is not None or options.steps is not None or NEED_CATEGORIES & set(chosen)
     ordered = load_kernel_categories(options.categories) if classified else KernelCategories(())
     return _Job(
         given,
         os.fspath(given),
         dict(options.labels),
         options.top,
-        NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names),
-        SectionOptions(chosen, options.gaps, ordered, options.steps),
+        NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names, options.folds),
+        SectionOptions(chosen, options.gaps, ordered, options.steps, options.warmup_steps),
         options.threads,
         options.progress,
         options.when_read,
@@ -118,6 +117,7 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         session_ns=facts.session_ns,
         threads=job.threads or default_threads(source.size_bytes),
         detail=job.sections.needs_events,
+        extras=Extras(graphs="graphs" in job.sections.sections, payloads="nvtx_payload" in job.sections.sections),
         chosen=job.selection.chosen,
         progress=job.progress,
     )
@@ -160,6 +160,7 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
             job.sections.sections,
             categories=job.sections.kernel_categories.file,
             steps=job.sections.step,
+            warmup=None if job.sections.step is None else job.sections.warmup,
             incomplete=is_incomplete(scanned, facts, strings, warned),
         ),
         warnings=warned,

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.trace.arrow_texts import distinct_texts
@@ -56,11 +57,20 @@ class ArrowBatch:
 
     def ints(self, name: str) -> Int64s:
         """View an int64 column; raises :class:`ReaderUnfitError` when the driver took it for another type."""
+        found: Int64s = self._view(name, "int64", np.int64)
+        return found
+
+    def floats(self, name: str) -> npt.NDArray[np.float64]:
+        """View a column of doubles; raises :class:`ReaderUnfitError` when the driver took it for another type."""
+        found: npt.NDArray[np.float64] = self._view(name, "double", np.float64)
+        return found
+
+    def _view(self, name: str, arrow_type: str, dtype: Any) -> Any:
         column = self._batch.column(name)
-        if str(column.type) != "int64" or column.null_count:
+        if str(column.type) != arrow_type or column.null_count:
             raise ReaderUnfitError(f"column {name} came as {column.type} with {column.null_count} nulls")
         # not to_numpy(): that imports pandas where it is installed (github.com/apache/arrow/issues/34994)
-        return np.frombuffer(column.buffers()[1], np.int64, len(column), column.offset * 8)
+        return np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * 8)
 
     def texts(self, name: str, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column by its distinct values."""

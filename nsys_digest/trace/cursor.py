@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.errors import ValueUnreadable
@@ -48,11 +49,26 @@ class CursorBatch:
             return value
         if isinstance(value, float) and value.is_integer() and -_INT64_END <= value < _INT64_END:
             return int(value)
+        raise self._unreadable(value, name, "an integer")
+
+    def _unreadable(self, value: object, name: str, wanted: str) -> ValueUnreadable:
         shown = value[:20] if isinstance(value, str | bytes) else value
-        raise ValueUnreadable(
+        return ValueUnreadable(
             f"{self._path}: column {self._query.columns[name].name} of table {self._query.table} holds {shown!r} "
-            "where an integer belongs; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
+            f"where {wanted} belongs; export the report again with: nsys export --type sqlite REPORT.nsys-rep"
         )
+
+    def floats(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a column of doubles; integers count as doubles.
+
+        Raises:
+            ValueUnreadable: a value is text or a blob.
+
+        """
+        for value in self._columns[name]:
+            if not isinstance(value, int | float):
+                raise self._unreadable(value, name, "a number")
+        return np.array(self._columns[name], np.float64)
 
     def texts(self, name: str, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column by its distinct values."""

@@ -7,7 +7,7 @@ import threading
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.kernels import KernelPart, KernelTotals
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.collect.whole import Activity, EventRows, Scanned, TracePart
+from nsys_digest.trace.collect.whole import NO_EXTRAS, Activity, EventRows, Extras, Scanned, TracePart
 from nsys_digest.trace.nsys.tables import NVTX, find_table, gpu_query
 from nsys_digest.trace.source import Source
 from nsys_digest.trace.threads import Progress, Task, read_tables, values_in_range
@@ -20,20 +20,21 @@ def scan(
     session_ns: int | None,
     threads: int,
     detail: bool = False,
+    extras: Extras = NO_EXTRAS,
     chosen: Chosen | None = None,
     progress: Progress | None = None,
 ) -> tuple[Scanned, Activity, EventRows | None]:
     """Read each event table once; the NVTX table twice when it has more names than are kept.
 
-    ``detail`` keeps every operation, call and range for the sections that need them one by one. ``chosen`` says what
-    counts; None is everything.
+    ``detail`` keeps every operation, call and range for the sections that need them one by one, ``extras`` is what
+    single sections need beside. ``chosen`` says what counts; None is everything.
 
     Raises:
         ReaderUnfitError: the source's fast reader cannot read this file.
         DigestError: the file cannot be read.
 
     """
-    part = TracePart(source, options, session_ns, detail=detail, chosen=chosen)
+    part = TracePart(source, options, session_ns, detail=detail, extras=extras, chosen=chosen)
     read_tables(source, [*part.tables()], threads, progress)
     name_count = None
     if part.ranking is not None:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from nsys_digest.algorithms.intervals import Int64s
 
 Reader: TypeAlias = Literal["auto", "adbc", "stdlib"]
@@ -21,11 +24,11 @@ Value: TypeAlias = int | float | str | None
 class Column:
     """A column to read, and the value that stands for NULL and for a column that the table lacks.
 
-    The type of ``absent`` is the type of the column: int gives int64, str gives text.
+    The type of ``absent`` is the type of the column: int gives int64, float gives double, str gives text.
     """
 
     name: str | None
-    absent: int | str = 0
+    absent: int | float | str = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,10 @@ class Batch(Protocol):
 
     def ints(self, name: str) -> Int64s:
         """Return an integer column of the query: int64, shape (n,), valid until the next batch is asked for."""
+        ...
+
+    def floats(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a column of doubles of the query, shape (n,), valid until the next batch is asked for."""
         ...
 
     def texts(self, name: str, cut: Tail | None = None) -> tuple[Int64s, list[str]]:

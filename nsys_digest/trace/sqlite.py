@@ -249,11 +249,14 @@ class SqliteSource:
 
 
 def _term(column: Column, present: tuple[str, ...]) -> str:
-    absent = str(column.absent) if isinstance(column.absent, int) else "'" + column.absent.replace("'", "''") + "'"
+    if isinstance(column.absent, str):
+        absent = "'" + column.absent.replace("'", "''") + "'"
+    else:
+        absent = str(column.absent).replace("inf", "9e999")  # which SQLite reads as infinity
     if column.name is None or column.name not in present:
         return absent
     term = f"coalesce({_quoted(column.name)}, {absent})"
-    return term if isinstance(column.absent, int) else f"CAST({term} AS TEXT)"
+    return f"CAST({term} AS TEXT)" if isinstance(column.absent, str) else term
 
 
 def _quoted(name: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.trace.columns import Bools
@@ -53,6 +54,10 @@ class ChosenBatch:
     def ints(self, name: str) -> Int64s:
         """Return an integer column; see :class:`nsys_digest.trace.source.Batch`."""
         return self._batch.ints(name)[self._rows]
+
+    def floats(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a column of doubles; see :class:`nsys_digest.trace.source.Batch`."""
+        return self._batch.floats(name)[self._rows]
 
     def texts(self, name: str, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column; see :class:`nsys_digest.trace.source.Batch`."""

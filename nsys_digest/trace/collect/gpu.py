@@ -14,6 +14,7 @@ from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
 from nsys_digest.algorithms.streaming import StreamingUnion, windows_of_sorted
 from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
+from nsys_digest.trace.collect.graphs import GraphPart, GraphTotals
 from nsys_digest.trace.collect.operations import OperationPart, OperationRows
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN
@@ -50,15 +51,19 @@ class GpuTotals:
     graph_node_kernel_count: int
     skipped_count: int
     """Operations without length."""
+    graphs: GraphTotals | None = None
+    """Launches of CUDA graphs, where they were asked for."""
 
 
 class GpuPart:
     """Some of the GPU activity: totals and unions, and with ``rows`` every operation."""
 
-    def __init__(self, rows: Mapping[str, int] | None = None, chosen: Chosen | None = None) -> None:
+    def __init__(
+        self, rows: Mapping[str, int] | None = None, chosen: Chosen | None = None, *, graphs: bool = False
+    ) -> None:
         """Start without a row; ``rows`` keeps every operation: about how many there are of each kind.
 
-        ``chosen`` says what counts; None is everything.
+        ``chosen`` says what counts; None is everything. ``graphs`` adds up CUDA graphs.
         """
         self._chosen = chosen
         self._processes, self._devices, self._contexts, self._streams = Codes(), Codes(), Codes(), Codes()
@@ -75,6 +80,7 @@ class GpuPart:
         self._unions = StreamingUnion()
         """Of what is not kept one by one."""
         self._operations = None if rows is None else OperationPart(rows)
+        self._graphs = GraphPart() if graphs else None
 
     def add(self, kind: int, batch: Batch) -> None:
         """Take rows of one kind (an index into ``GPU_KINDS``), with the columns of ``gpu_query``."""
@@ -101,6 +107,8 @@ class GpuPart:
         if skipped:
             self._skipped_count += int(skipped)
             length_ns = np.maximum(length_ns, 0)
+        if self._graphs is not None:
+            self._graphs.add(GPU_KINDS[kind], batch, length_ns)
         self._totals.add(group, length_ns)
         in_graph = batch.ints("graph_node") != 0
         if in_graph.any():
@@ -137,6 +145,8 @@ class GpuPart:
         self._unions.merge(other._unions, group)
         if self._operations is not None and other._operations is not None:
             self._operations.merge(other._operations, group, [kind for kind, _ in other._groups.pairs])
+        if self._graphs is not None and other._graphs is not None:
+            self._graphs.merge(other._graphs)
 
     def finish(self) -> tuple[GpuTotals, Iterator[GroupedIntervals], OperationRows | None]:
         """End the part: return the totals, all activity by group in windows of time, and the operations if kept."""
@@ -157,6 +167,7 @@ class GpuPart:
             graph_nodes={process: count for process, count in self._graph_nodes.items() if count},
             graph_node_kernel_count=self._graph_node_kernel_count,
             skipped_count=self._skipped_count,
+            graphs=None if self._graphs is None else self._graphs.finish(),
         )
         return totals, windows, operations
 

@@ -12,11 +12,14 @@ from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.domains import Domains
+from nsys_digest.trace.collect.marks import MarkPart
 from nsys_digest.trace.collect.names import NameRanking
+from nsys_digest.trace.collect.payloads import PayloadPart, Payloads
 from nsys_digest.trace.collect.range_names import NvtxOptions, RangeNames
 from nsys_digest.trace.collect.range_sums import RangeSums
 from nsys_digest.trace.collect.ranges import RangePart
 from nsys_digest.trace.collect.times import last_time
+from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import Marks, Ranges
 from nsys_digest.trace.nsys.tables import (
     NO_STRING,
@@ -30,6 +33,7 @@ from nsys_digest.trace.nsys.tables import (
 from nsys_digest.trace.source import Batch
 
 _COLUMNS = ("start_ns", "end_ns", "event_type", "string", "domain", "thread")
+_FOREVER = 2**62
 _RANGE, _MARK, _DOMAIN, _OTHER = range(4)
 _ROLE = np.full(256, _OTHER, np.int64)
 _ROLE[list(NVTX_RANGES)] = _RANGE
@@ -54,12 +58,16 @@ class NvtxTotals:
     process_rows: Mapping[int, int]
     """Ranges by globalPid."""
     marks: Marks
-    """In no order."""
+    """Those of the dispatch prefix, ranges among them, in no order."""
+    all_marks: Marks | None
+    """Marks of any name, ``domain:name``, by thread, then by start; None where they were not kept."""
     open_count: int
     """Ranges without an end."""
     reversed_count: int
     ended_with_session_count: int
     """Ranges that end at the very end of the session, where nsys ends those that the program left open."""
+    payloads: Payloads | None = None
+    """The numbers that ranges carry, where they were asked for."""
 
 
 class NvtxPart:
@@ -77,11 +85,13 @@ class NvtxPart:
         kept: frozenset[int] | None = None,
         rows: int | None = None,
         chosen: Chosen | None = None,
+        *,
+        payloads: bool = False,
     ) -> None:
         """Resolve registered strings with ``resolve``; ``kept`` are the hashes of the names to keep apart.
 
         ``rows`` keeps every range for the sections that need them one by one: about how many there are. ``chosen`` says
-        what counts; None is everything.
+        what counts; None is everything. ``payloads`` keeps the numbers that ranges carry.
         """
         self._chosen = chosen
         self.ranking: NameRanking | None = None
@@ -96,6 +106,8 @@ class NvtxPart:
         self._dispatch: list[tuple[Int64s, Int64s, Int64s]] = []
         """(start, name, code of the thread) of marks and ranges of the dispatch prefix."""
         self._ranges = None if rows is None else RangePart(rows)
+        self._payloads = PayloadPart() if payloads else None
+        self._marks_by_name = None if rows is None else MarkPart(resolve, options)
         self.last_ns = OPEN
         """The largest start or end of an event of any type."""
 
@@ -112,6 +124,7 @@ class NvtxPart:
             ended_by = batch.ints("end_thread")
             same_thread = (ended_by == 0) | (ended_by == thread)
         text_code, texts = batch.texts("text", self._names.cut)
+        row = np.arange(start_ns.size)
         role = _ROLE[np.clip(event_type, 0, _ROLE.size - 1)]
         if role.any():
             marks, created = np.flatnonzero(role == _MARK), np.flatnonzero(role == _DOMAIN)
@@ -120,10 +133,14 @@ class NvtxPart:
             if marks.size:
                 name = self._names.of_marks(text_code[marks], texts, string_id[marks])
                 self._note_dispatch(start_ns[marks], name, thread_code[marks])
+                if self._marks_by_name is not None:
+                    scope = self._domains.scopes(process[marks], domain[marks])
+                    inline = text_code[marks], texts, string_id[marks]
+                    self._marks_by_name.add(start_ns[marks], scope, thread_code[marks], *inline)
             ranges = np.flatnonzero(role == _RANGE)
-            start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code = (
+            row, start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code = (
                 column[ranges]
-                for column in (start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code)
+                for column in (row, start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code)
             )
             same_thread = None if same_thread is None else same_thread[ranges]
         if self.ranking is not None:
@@ -137,8 +154,17 @@ class NvtxPart:
         group = self._add_ranges(start_ns, end_ns, process, domain, name, thread_code)
         if self._ranges is not None and same_thread is not None:
             self._ranges.add(start_ns, end_ns, group, thread_code, _PUSH_POP[event_type], same_thread.astype(np.int64))
+        if self._payloads is not None:
+            counting = self._counting(start_ns, end_ns)
+            self._payloads.add(batch, row[counting], group[counting])
         if self._names.too_many:
             self._rank()
+
+    def _counting(self, start_ns: Int64s, end_ns: Int64s) -> Bools:
+        """Tell which ranges count; what is open has no end yet."""
+        if self._chosen is None or self._chosen.clip is None:
+            return np.ones(start_ns.size, bool)
+        return self._chosen.clip(start_ns, np.where(end_ns == OPEN, _FOREVER, end_ns))[0]
 
     def _rank(self) -> None:
         """Give up on keeping every name: note what each has so far, and from now on only that.
@@ -151,7 +177,8 @@ class NvtxPart:
             raise UsageInvalid("there are more range names than are kept apart, which a window does not go with yet")
         self.ranking = self._ranked()
         self._sums = RangeSums(self._sums.session_ns)
-        self._opened, self._dispatch, self._ranges = [], [], None
+        self._opened, self._dispatch = [], []
+        self._ranges, self._payloads, self._marks_by_name = None, None, None
 
     def _ranked(self) -> NameRanking:
         """Return what each name has, by its hash."""
@@ -210,6 +237,10 @@ class NvtxPart:
             self._dispatch += [(start_ns, name[there], thread[of]) for start_ns, there, of in other._dispatch]
             if self._ranges is not None and other._ranges is not None:
                 self._ranges.merge(other._ranges, group, thread)
+            if self._payloads is not None and other._payloads is not None:
+                self._payloads.merge(other._payloads, group)
+            if self._marks_by_name is not None and other._marks_by_name is not None:
+                self._marks_by_name.merge(other._marks_by_name, scope, thread)
             if self._names.too_many:
                 self._rank()
             return
@@ -236,9 +267,11 @@ class NvtxPart:
             firsts_ns=sums.firsts.values(groups),
             process_rows=dict(zip(processes, sums.process_rows.count(len(processes)).tolist(), strict=True)),
             marks=self._marks(thread_of_code),
+            all_marks=self._all_marks(thread_of_code),
             open_count=open_count,
             reversed_count=sums.reversed_count,
             ended_with_session_count=sums.ended_with_session_count,
+            payloads=None if self._payloads is None else self._payloads.finish(),
         )
         ranges = None if self._ranges is None else self._ranges.finish(last_ns, thread_of_code, tuple(numbers))
         return found, sums.unions.windows(), ranges
@@ -258,6 +291,10 @@ class NvtxPart:
         start_ns, name, code = (np.concatenate(column) for column in zip((none,) * 3, *self._dispatch, strict=True))
         thread = thread_of_code[code] if code.size else code
         return Marks(start_ns, name, thread, tuple(self._names.texts))
+
+    def _all_marks(self, thread_of_code: Int64s) -> Marks | None:
+        kept = self._marks_by_name
+        return None if kept is None else kept.finish(self._domains.prefix, thread_of_code)
 
     def _display_name(self, group: int) -> str:
         scope, name = self._groups.pairs[group]

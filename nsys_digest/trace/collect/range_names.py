@@ -10,27 +10,22 @@ import numpy as np
 from nsys_digest.algorithms.codes import Codes
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.base_types import OTHER_NAMES
+from nsys_digest.trace.collect.name_folds import SERIALS, FoldOnce, NameFolds
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.nsys.tables import NO_STRING, name_of
-from nsys_digest.trace.source import Tail
-
-# PyTorch's emit_nvtx writes these behind an operator's name, torch/csrc/autograd/profiler_legacy.cpp.
-_LIST = r"\[[\[\]()0-9, -]*\]"
-_SERIALS = Tail(rf", (?:seq = -?[0-9]+|op_id = -?[0-9]+|sizes = {_LIST}|input_op_ids = {_LIST})")
-
-
-def fold_name(text: str) -> str:
-    """Take PyTorch's serial numbers and sizes off a range name: ``aten::mm, seq = 1, op_id = 2`` gives ``aten::mm``."""
-    return _SERIALS.off(text)
 
 
 @dataclass(frozen=True, slots=True)
 class NvtxOptions:
-    """What counts as a dispatch mark, whether names keep their serial numbers, and how many are kept apart."""
+    """What counts as a dispatch mark, whether names keep what frameworks append, and how many are kept apart.
+
+    ``folds`` are the rules of the user for names; see :class:`NameFolds`.
+    """
 
     dispatch_prefix: str
     raw_names: bool
     max_names: int
+    folds: tuple[str, ...] = ()
 
 
 class RangeNames:
@@ -46,12 +41,13 @@ class RangeNames:
         self.resolve = resolve
         self._options = options
         self._kept = kept
-        self.cut = None if options.raw_names else _SERIALS
-        """What is taken off the end of a text."""
+        self.cut = None if options.raw_names else SERIALS
+        """What is taken off the end of an inline text as it is read."""
+        self._folds = FoldOnce(NameFolds(options.folds), options.dispatch_prefix, raw=options.raw_names)
         self.texts: list[str] = [OTHER_NAMES]
         self._ids: dict[str, int] = {}
-        self._registered = _Registered(self._text_of_strings, self._intern)
-        self._registered_hashes = _Registered(self._text_of_strings, hash)
+        self._registered = _Registered(self._text_of_strings, self._numbers)
+        self._registered_hashes = _Registered(self._text_of_strings, self._hashes)
         self._is_dispatch = np.zeros(1, bool)
 
     @property
@@ -61,15 +57,15 @@ class RangeNames:
 
     def of_ranges(self, text_code: Int64s, texts: list[str], string_id: Int64s) -> Int64s:
         """Return the id of each row's text: ``texts`` are the inline ones by code."""
-        return _by_row(text_code, texts, string_id, self._intern, self._registered)
+        return _by_row(text_code, texts, string_id, self._numbers, self._registered)
 
     def of_marks(self, text_code: Int64s, texts: list[str], string_id: Int64s) -> Int64s:
         """Return the id of each text of the dispatch prefix, -1 of others: they may all differ and are not kept."""
-        return _by_row(text_code, texts, string_id, self._intern_dispatch, self._registered)
+        return _by_row(text_code, texts, string_id, self._dispatch_numbers, self._registered)
 
     def hashes(self, text_code: Int64s, texts: list[str], string_id: Int64s) -> Int64s:
         """Return the hash of each text."""
-        return _by_row(text_code, texts, string_id, hash, self._registered_hashes)
+        return _by_row(text_code, texts, string_id, self._hashes, self._registered_hashes)
 
     def are_dispatch(self, name: Int64s) -> Bools:
         """Tell which ids are of the dispatch prefix."""
@@ -82,10 +78,20 @@ class RangeNames:
     def _text_of_strings(self, ids: list[int]) -> list[str]:
         texts = self.resolve(ids)
         named = (name_of(key, texts) for key in ids)
-        return [fold_name(text) if self.cut else text for text in named]
+        return [text if self.cut is None else self.cut.off(text) for text in named]
 
-    def _intern_dispatch(self, text: str) -> int:
-        return self._intern(text) if text.startswith(self._options.dispatch_prefix) else -1
+    def _numbers(self, texts: list[str]) -> list[int]:
+        return [self._intern(text) for text in self._folds.fold(texts)]
+
+    def _hashes(self, texts: list[str]) -> list[int]:
+        return [hash(text) for text in self._folds.fold(texts)]
+
+    def _dispatch_numbers(self, texts: list[str]) -> list[int]:
+        prefix, numbers = self._options.dispatch_prefix, [-1] * len(texts)
+        own = [index for index, text in enumerate(texts) if text.startswith(prefix)]
+        for index, number in zip(own, self._numbers([texts[index] for index in own]), strict=True):
+            numbers[index] = number
+        return numbers
 
     def _intern(self, text: str) -> int:
         name = self._ids.get(text)
@@ -104,7 +110,7 @@ class RangeNames:
 class _Registered:
     """A number for each registered string, found out when the string is first used."""
 
-    def __init__(self, texts: Callable[[list[int]], list[str]], number: Callable[[str], int]) -> None:
+    def __init__(self, texts: Callable[[list[int]], list[str]], number: Callable[[list[str]], list[int]]) -> None:
         self._texts = texts
         self._number = number
         self._codes = Codes()
@@ -114,21 +120,24 @@ class _Registered:
         code = self._codes.encode(string_id)
         new = self._codes.values[self._numbers.size :]
         if new:
-            found = np.array([self._number(text) for text in self._texts(new)], np.int64)
+            found = np.array(self._number(self._texts(new)), np.int64)
             self._numbers = np.concatenate((self._numbers, found))
         return self._numbers[code]
 
 
 def _by_row(
-    text_code: Int64s, texts: list[str], string_id: Int64s, number: Callable[[str], int], registered: _Registered
+    text_code: Int64s,
+    texts: list[str],
+    string_id: Int64s,
+    number: Callable[[list[str]], list[int]],
+    registered: _Registered,
 ) -> Int64s:
     """Return the number of each row's text: the registered string where there is one, else the inline text."""
     inline = string_id == NO_STRING
     used = np.zeros(len(texts), bool)
     used[text_code[inline]] = True
     number_of = np.full(len(texts), -1, np.int64)
-    for code in np.flatnonzero(used).tolist():
-        number_of[code] = number(texts[code])
+    number_of[used] = number([texts[code] for code in np.flatnonzero(used).tolist()])
     numbers = number_of[text_code]
     if not inline.all():
         numbers[~inline] = registered.numbers(string_id[~inline])

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import GroupedIntervals
@@ -36,6 +36,16 @@ class Scanned:
     api: ApiTotals
     nvtx: NvtxTotals
     name_count: int | None
+
+
+class Extras(NamedTuple):
+    """What is read for single sections."""
+
+    graphs: bool = False
+    payloads: bool = False
+
+
+NO_EXTRAS: Final = Extras()
 
 
 class Activity(NamedTuple):
@@ -70,6 +80,7 @@ class TracePart:
         session_ns: int | None,
         *,
         detail: bool,
+        extras: Extras = NO_EXTRAS,
         chosen: Chosen | None = None,
     ) -> None:
         """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts.
@@ -83,10 +94,12 @@ class TracePart:
         self._chosen = chosen
         self._source, self._options, self._session_ns, self._detail = source, options, session_ns, detail
         self._gpu_queries = [gpu_query(source, kind, detail=detail) for kind in GPU_KINDS]
-        self._api_query, self._nvtx_query = api_query(source, detail=detail), nvtx_query(source, detail=detail)
+        self._api_query = api_query(source, detail=detail)
+        self._nvtx_query = nvtx_query(source, detail=detail, payloads=extras.payloads)
+        self._extras = extras
         self._wait_query = wait_query(source) if detail else None
         counts = dict(zip(GPU_KINDS, map(self._count, self._gpu_queries), strict=True))
-        self._gpu = GpuPart(counts if detail else None, chosen)
+        self._gpu = GpuPart(counts if detail else None, chosen, graphs=extras.graphs)
         self._api = ApiPart(self._count(self._api_query) if detail else None, chosen)
         self._waits = WaitPart(self._count(self._wait_query))
         self._nvtx = self._nvtx_part(None)
@@ -97,7 +110,8 @@ class TracePart:
     def _nvtx_part(self, kept: frozenset[int] | None) -> NvtxPart:
         rows = self._count(self._nvtx_query) if self._detail else None
         texts_of = partial(self._source.strings, STRINGS)
-        return NvtxPart(texts_of, self._options, self._session_ns, kept, rows, self._chosen)
+        payloads = self._extras.payloads
+        return NvtxPart(texts_of, self._options, self._session_ns, kept, rows, self._chosen, payloads=payloads)
 
     def tables(self) -> Iterator[Task]:
         """Yield every table that the trace has, GPU activity first, and what takes its rows."""

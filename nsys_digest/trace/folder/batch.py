@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.errors import ValueUnreadable
@@ -44,11 +45,31 @@ class FolderBatch:
             return np.full(len(self), wanted.absent, np.int64)
         column = signed(self._batch.column(wanted.name))
         if column is None:
-            raise self._unreadable(wanted.name)
+            raise self._unreadable(wanted.name, "integers")
         if column.null_count:
             column = column.fill_null(wanted.absent)
         # not to_numpy(): that imports pandas where it is installed (github.com/apache/arrow/issues/34994)
         return np.frombuffer(column.buffers()[1], np.int64, len(column), column.offset * 8)
+
+    def floats(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a column of numbers as doubles, without a copy where it holds such and has no nulls.
+
+        Raises:
+            ValueUnreadable: it is text.
+
+        """
+        wanted = self._query.columns[name]
+        if wanted.name is None or wanted.name not in self._present:
+            return np.full(len(self), wanted.absent, np.float64)
+        column = self._batch.column(wanted.name)
+        if str(column.type) not in _FRACTIONS:
+            column = signed(column)
+            if column is None:
+                raise self._unreadable(wanted.name, "numbers")
+        column = column.cast("double")
+        if column.null_count:
+            column = column.fill_null(float(wanted.absent))
+        return np.frombuffer(column.buffers()[1], np.float64, len(column), column.offset * 8)
 
     def texts(self, name: str, cut: Tail | None = None) -> tuple[Int64s, list[str]]:
         """Return a text column by its distinct values."""
@@ -62,10 +83,10 @@ class FolderBatch:
             column = column.fill_null(wanted.absent if "string" in str(column.type) else str(wanted.absent).encode())
         return distinct_texts(column, cut)
 
-    def _unreadable(self, column: str) -> ValueUnreadable:
+    def _unreadable(self, column: str, expected: str) -> ValueUnreadable:
         kind = self._batch.column(column).type
         return ValueUnreadable(
-            f"{self._path}: column {column} of table {self._query.table} is of type {kind} where integers belong; "
+            f"{self._path}: column {column} of table {self._query.table} is of type {kind} where {expected} belong; "
             f"export the report again with: {self._made_by}"
         )
 

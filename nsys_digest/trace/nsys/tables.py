@@ -60,6 +60,16 @@ THREAD_BITS: Final = 0xFFFFFF
 
 OPEN: Final = -(2**63)
 """Stands for the end of a range that was open when the collection stopped."""
+UNSIGNED_PAYLOAD: Final = "uint64_payload"
+INT_PAYLOADS: Final[Mapping[str, str]] = {
+    UNSIGNED_PAYLOAD: "uint64Value",
+    "int64_payload": "int64Value",
+    "uint32_payload": "uint32Value",
+    "int32_payload": "int32Value",
+}
+FLOAT_PAYLOADS: Final[Mapping[str, str]] = {"double_payload": "doubleValue", "float_payload": "floatValue"}
+"""The numbers that an event can carry; at most one of them is set."""
+NO_FLOAT: Final = float("-inf")
 NO_STRING: Final = -1
 """Stands for a text that is not registered."""
 
@@ -150,8 +160,8 @@ def gpu_query(source: Source, kind: str, *, detail: bool = False) -> Query | Non
     """Return the columns of one kind of GPU activity; None without a table.
 
     ``graph_node`` is 0 for none, ``short_name`` of a kernel the id of its name. With ``detail`` come the correlation id
-    (0 for none), the id of a kernel's full name, the kind of a copy, the kinds of memory it is from and to, and the
-    bytes of a copy or set.
+    (0 for none), the id of a kernel's full name, the kind of a copy, the kinds of memory it is from and to, the
+    bytes of a copy or set, and the id of the executable graph of a graph launch (0 for none).
     """
     table = find_table(source, GPU_TABLES[kind])
     if table is None:
@@ -176,7 +186,7 @@ _GPU_DETAIL: Final[Mapping[str, Callable[[Iterable[str]], dict[str, Column]]]] =
         "bytes": Column("bytes"),
     },
     "memset": lambda _: {"bytes": Column("bytes")},
-    "graph": lambda _: {},
+    "graph": lambda present: {"graph": Column(_first_of(present, ("graphExecId", "graphId")))},
 }
 
 
@@ -202,11 +212,12 @@ def api_query(source: Source, *, detail: bool = False) -> Query | None:
     return Query(table, columns)
 
 
-def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
+def nvtx_query(source: Source, *, detail: bool = False, payloads: bool = False) -> Query | None:
     """Return the columns of NVTX events; None without a table.
 
     ``string`` is the id of a registered text (``NO_STRING`` for none), ``text`` the inline one. The end is ``OPEN``
-    where there is none. With ``detail`` comes the thread that ended a range (0 for the one that began it).
+    where there is none. With ``detail`` comes the thread that ended a range (0 for the one that began it), with
+    ``payloads`` the numbers that it may carry: ``OPEN`` or minus infinity for none.
     """
     table = find_table(source, NVTX)
     if table is None:
@@ -222,6 +233,9 @@ def nvtx_query(source: Source, *, detail: bool = False) -> Query | None:
     }
     if detail:
         columns["end_thread"] = Column("endGlobalTid")
+    if payloads:
+        columns |= {name: Column(theirs, OPEN) for name, theirs in INT_PAYLOADS.items()}
+        columns |= {name: Column(theirs, NO_FLOAT) for name, theirs in FLOAT_PAYLOADS.items()}
     return Query(table, columns)
 
 

@@ -1,0 +1,111 @@
+"""Launches of CUDA graphs: rows of whole graphs, and nodes that share the call of their launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsys_digest.algorithms.accumulators import Firsts, Totals
+from nsys_digest.algorithms.codes import Codes, PairCodes
+from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.trace.source import Batch
+
+_NODE_BITS = 32
+"""The upper half of a node id is the id of its executable graph, as traces of one program in both modes show."""
+_INT64_MAX = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTotals:
+    """Launches of graphs that count; arrays of shape (launches,) and (graphs,)."""
+
+    graphs: tuple[tuple[int, int], ...]
+    """(globalPid, id of the executable graph) of each; 0 for an id that the export does not tell."""
+    launch_graph: Int64s
+    """The graph of each launch."""
+    launch_ns: Int64s
+    """From the first start to the last end of a launch; 0 where no time is known."""
+    has_nodes: Int64s
+    """How many operations of nodes each graph has."""
+    kernel_counts: Int64s
+    kernel_sums_ns: Int64s
+
+
+class GraphPart:
+    """Some of the operations of graphs: nothing is kept of a node by itself."""
+
+    def __init__(self) -> None:
+        """Start without a row."""
+        self._processes, self._ids, self._correlations = Codes(), Codes(), Codes()
+        self._graphs, self._launches = PairCodes(), PairCodes()
+        """(process, id) of each graph, (graph, correlation id) of each launch of nodes."""
+        self._first, self._minus_last = Firsts(), Firsts()
+        """By launch: the first start, and the last end, negated."""
+        self._nodes, self._kernels = Totals(), Totals()
+        """By graph."""
+        self._whole: list[tuple[Int64s, Int64s]] = []
+        """(graph, length) of launches that were traced as a whole."""
+
+    def add(self, kind: str, batch: Batch, part_ns: Int64s) -> None:
+        """Take work of one kind that counts, with the columns of ``gpu_query`` in detail.
+
+        ``part_ns`` is the time of each row within what is looked at.
+        """
+        if kind == "graph":
+            self._add_whole(batch)
+        else:
+            self._add_nodes(batch, part_ns, kernels=kind == "kernel")
+
+    def _add_whole(self, batch: Batch) -> None:
+        """Take launches that were traced as a whole."""
+        process, graph = self._processes.encode(batch.ints("process")), self._ids.encode(batch.ints("graph"))
+        length_ns = np.maximum(batch.ints("end_ns") - batch.ints("start_ns"), 0)
+        self._whole.append((self._graphs.encode(process, graph), length_ns))
+
+    def _add_nodes(self, batch: Batch, part_ns: Int64s, *, kernels: bool) -> None:
+        """Take work of any kind of which some may be of nodes."""
+        node = batch.ints("graph_node")
+        own = np.flatnonzero(node)
+        if not own.size:
+            return
+        names = ("start_ns", "end_ns", "process", "correlation")
+        start_ns, end_ns, process, correlation = (batch.ints(name)[own] for name in names)
+        graph = self._graphs.encode(self._processes.encode(process), self._ids.encode(node[own] >> _NODE_BITS))
+        self._nodes.add(graph, part_ns[own])
+        if kernels:
+            self._kernels.add(graph, part_ns[own])
+        known = np.flatnonzero(correlation != 0)
+        launch = self._launches.encode(graph[known], self._correlations.encode(correlation[known]))
+        real = end_ns[known] > start_ns[known]
+        self._first.add(launch[real], start_ns[known][real])
+        self._minus_last.add(launch[real], -end_ns[known][real])
+
+    def merge(self, other: GraphPart) -> None:
+        """Take the rows of another part."""
+        graph = self._graphs.merge(other._graphs, self._processes.merge(other._processes), self._ids.merge(other._ids))
+        launch = self._launches.merge(other._launches, graph, self._correlations.merge(other._correlations))
+        self._first.merge(other._first, launch)
+        self._minus_last.merge(other._minus_last, launch)
+        self._nodes.merge(other._nodes, graph)
+        self._kernels.merge(other._kernels, graph)
+        self._whole += [(graph[there], length_ns) for there, length_ns in other._whole]
+
+    def finish(self) -> GraphTotals:
+        """Return the launches and graphs."""
+        launches, graphs = len(self._launches), len(self._graphs)
+        first_ns, last_ns = self._first.values(launches), -self._minus_last.values(launches)
+        length_ns = np.where(first_ns == _INT64_MAX, 0, last_ns - first_ns)
+        graph_of = np.array([graph for graph, _ in self._launches.pairs], np.int64)
+        none = np.zeros(0, np.int64)
+        whole_graph, whole_ns = (np.concatenate(column) for column in zip((none, none), *self._whole, strict=True))
+        return GraphTotals(
+            graphs=tuple(
+                (self._processes.values[process], self._ids.values[one]) for process, one in self._graphs.pairs
+            ),
+            launch_graph=np.concatenate((whole_graph, graph_of)),
+            launch_ns=np.concatenate((whole_ns, length_ns)),
+            has_nodes=self._nodes.count(graphs),
+            kernel_counts=self._kernels.count(graphs),
+            kernel_sums_ns=self._kernels.sum(graphs),
+        )

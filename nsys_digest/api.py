@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
@@ -25,15 +25,13 @@ from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import load_kernel_categories
 from nsys_digest.model.stored import is_stored, read_stored
+from nsys_digest.model.stored_inspection import StoredInspection, inspect_stored
 from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.summary import classify_trace, inspect_trace, summarize_trace
 from nsys_digest.trace.open import unpacked
 from nsys_digest.trace.packings.input_path import input_path
 from nsys_digest.trace.packings.room import Unpacking
 from nsys_digest.trace.source import Reader
-
-if TYPE_CHECKING:
-    from nsys_digest.model.stored_inspection import StoredInspection
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
 Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
@@ -112,8 +110,6 @@ def inspect(
         What :func:`summarize` raises.
 
     """
-    from nsys_digest.model.stored_inspection import inspect_stored
-
     kept = _kept(trace, store)
     if kept is not None:
         return inspect_stored(kept[1], kept[0])

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from nsys_digest.model.category_use import CategoryUse
     from nsys_digest.model.digest import Digest
     from nsys_digest.model.figures import Figure, figures
+    from nsys_digest.model.finding_types import Evidence, Finding
     from nsys_digest.model.inspection import Inspection
     from nsys_digest.model.stored_inspection import StoredInspection
     from nsys_digest.model.views import Views
@@ -60,7 +61,9 @@ _HOMES = {
     "CheckResult": "gate.verdict",
     "CategoryUse": "model.category_use",
     "Diff": "compare.diff",
+    "Evidence": "model.finding_types",
     "Figure": "model.figures",
+    "Finding": "model.finding_types",
     "Inspection": "model.inspection",
     "OneRun": "api",
     "Policy": "gate.policy",
@@ -123,9 +126,11 @@ __all__ = [
     "Digest",
     "DigestError",
     "DigestInvalid",
+    "Evidence",
     "ExportFailed",
     "Figure",
     "FigureMissing",
+    "Finding",
     "Inspection",
     "MissingData",
     "NotATrace",

@@ -15,6 +15,7 @@ from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.findings.rules import with_findings
 from nsys_digest.gate.baselines import Store
 from nsys_digest.gate.checks import check_sides
 from nsys_digest.gate.documents import document_schema
@@ -85,12 +86,12 @@ def summarize(
         path = input_path(trace)  # type: ignore[arg-type]
         with unpacked(path, chosen.unpacking) as file:
             if not is_stored(file.local):
-                return summarize_trace(file, chosen)
+                return with_findings(summarize_trace(file, chosen))
             stored = str(path), read_stored(file.local, path)
     from nsys_digest.model.stored_options import as_asked
 
     name, digest = stored
-    return as_asked(digest, name, options, sections=chosen.made_sections, labels=chosen.labels)
+    return with_findings(as_asked(digest, name, options, sections=chosen.made_sections, labels=chosen.labels))
 
 
 def inspect(
@@ -162,7 +163,8 @@ def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> 
 
     Args:
         path: a trace as :func:`nsys_digest.summarize` takes it, or the JSON document of a digest.
-        options: those of :func:`nsys_digest.summarize`; a stored digest is read as it is.
+        options: those of :func:`nsys_digest.summarize`; a stored digest is read as it is, and one of before there were
+            findings gets those that its figures give.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read, or is neither.
@@ -176,7 +178,7 @@ def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> 
 def load_with(path: Path, options: SummarizeOptions) -> Digest:
     """Return a digest with options that were read; see :func:`load`."""
     with unpacked(path, options.unpacking) as file:
-        return read_stored(file.local, path) if is_stored(file.local) else summarize_trace(file, options)
+        return with_findings(read_stored(file.local, path) if is_stored(file.local) else summarize_trace(file, options))
 
 
 def load_side(runs: Runs, **options: Unpack[SummarizeKeywords]) -> RunSet:

@@ -14,7 +14,18 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 _BASE: Final = frozenset({"errors", "units"})
 _DIGEST: Final = _BASE | {"algorithms", "model"}
-_API: Final = _DIGEST | {"trace", "selection", "sections", "compare", "gate", "report", "render", "files", "options"}
+_API: Final = _DIGEST | {
+    "trace",
+    "selection",
+    "sections",
+    "findings",
+    "compare",
+    "gate",
+    "report",
+    "render",
+    "files",
+    "options",
+}
 ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "errors": frozenset(),
     "units": frozenset({"errors"}),
@@ -27,8 +38,9 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "selection": _DIGEST | {"trace"},
     "sections": _DIGEST | {"trace", "options", "selection"},
     "compare": _DIGEST,
-    "gate": _DIGEST | {"compare", "files"},
-    "report": _DIGEST | {"compare", "gate"},
+    "findings": _DIGEST,
+    "gate": _DIGEST | {"findings", "compare", "files"},
+    "report": _DIGEST | {"findings", "compare", "gate"},
     "render": _DIGEST | {"compare", "gate", "report"},
     "api": _API,
     "testing": _API | {"api"},

@@ -201,6 +201,17 @@ def test_every_code_has_an_entry() -> None:
         assert parts == ["Meaning", "Cause", "Fix"], code
 
 
+def test_every_finding_has_a_section() -> None:
+    from nsys_digest.findings.rules import RULES
+
+    parts = re.split(r"^### `(.+)`$", section(ROOT / "docs" / "findings.md", "Rules"), flags=re.MULTILINE)
+    told = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert list(told) == [rule.code for rule in RULES]
+    for rule in RULES:
+        assert told[rule.code].strip().startswith(f"{rule.about[0].upper()}{rule.about[1:]}."), rule.code
+        assert re.findall(r"^- \*\*([\w ]+):\*\* \S", told[rule.code], re.MULTILINE) == ["Due", "At stake"], rule.code
+
+
 def test_every_error_tells_its_status_and_class() -> None:
     entries = messages("Errors")
     for error in ERRORS:

@@ -85,13 +85,15 @@ def test_every_path_of_the_schema_leads_to_the_number_of_the_document(golden: Pa
         selected = select(parse_path(text), whole)
         assert not selected.keys() & found.keys(), text
         found |= selected
-    without_path = {"dispatch_timeline", "schema_version", "tool"}
+    without_path = {"dispatch_timeline", "schema_version", "tool"}  # and the numbers that findings quote as evidence
     lists = ("streams", "by_process", "processes", "histogram", "longest", "gpus", "slowest")
     expected = [
         value
         for path, value in numbers(whole).items()
         if path[0] not in without_path
         and not (path[0] == "dispatch_steps" and "fields" in path)
+        and not (path[0] == "findings" and "evidence" in path)
+        and not (path[0] == "failed_calls" and path[-1] == "value")
         and not any(path[at] in lists and path[at + 1 : at + 2][0].isdigit() for at in range(len(path) - 1))
         and path[-1] not in {"device", "padded", "start_ns", "max_nvtx_names"}
         and not (path[0] == "graphs" and path[-1] in {"process", "graph"})

@@ -99,8 +99,8 @@ def test_every_cause_of_idle_time(tmp_path: Path) -> None:
     assert device.host_by_nvtx_ns == {"outer": 25, "inner": 20}
     assert device.histogram == (Bin(0, 1000, 2, 200),)
     assert idle.longest == (
-        Gap(0, 20, 180, "first", "second", first, ("outer",)),
-        Gap(0, 210, 20, "second", "third", {"unattributed": 20}, ()),
+        Gap(0, 20, 180, "first", "second", first, ("outer",), 10),
+        Gap(0, 210, 20, "second", "third", {"unattributed": 20}, (), 20),
     )
 
 

@@ -16,7 +16,19 @@ from typing import Annotated
 import typer
 
 from nsys_digest import __version__, signals
-from nsys_digest.cli import baseline, categories, check, diff, inspect, output, record, schema, summarize, workload
+from nsys_digest.cli import (
+    baseline,
+    categories,
+    check,
+    diff,
+    findings,
+    inspect,
+    output,
+    record,
+    schema,
+    summarize,
+    workload,
+)
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.cli.scarce import shortage
 from nsys_digest.cli.usage import UsageError, usage_message
@@ -31,6 +43,7 @@ app = typer.Typer(
     no_args_is_help=False,
 )
 app.command("summarize")(summarize.command)
+app.command("findings")(findings.command)
 app.command("diff", cls=MultiValueSides)(diff.command)
 app.command("check", cls=MultiValueBaseline)(check.command)
 app.add_typer(baseline.app, name="baseline")

@@ -14,6 +14,7 @@ from nsys_digest.compare.devices import documents
 from nsys_digest.compare.runs import RunSet
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
 from nsys_digest.gate.decisions import decide
+from nsys_digest.gate.finding_limits import finding_outcomes
 from nsys_digest.gate.policy import Policy, Rule
 from nsys_digest.gate.presence import presence_outcome
 from nsys_digest.gate.repeats import check_repeats, distinct, noise_report
@@ -65,6 +66,7 @@ def check_sides(
     outcomes = (
         *decided,
         *(presence_outcome(presence, head, sides.head) for presence in policy.presences),
+        *(finding_outcomes(policy.findings, head) if policy.findings is not None else ()),
     )
     return CheckResult(
         verdict=overall(outcomes),

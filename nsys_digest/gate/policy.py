@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from nsys_digest.errors import PolicyInvalid
 from nsys_digest.files import read_text_file
+from nsys_digest.gate.finding_limits import FINDING_KEYS, FindingLimits, read_finding_limits
 from nsys_digest.gate.policy_mistakes import check_code, clipped, close_matches, limit_amount, unknown_figure
 from nsys_digest.gate.significance import HIGHEST_CONFIDENCE
 from nsys_digest.model.figures import units
@@ -104,6 +105,7 @@ class Policy:
     rules: tuple[Rule, ...]
     presences: tuple[Presence, ...]
     noise: Noise
+    findings: FindingLimits | None = None
 
 
 def load_policy(path: Path | None) -> Policy:
@@ -141,7 +143,7 @@ def parse_policy(text: str, source: str) -> Policy:
         document = parse_toml(text)
     except ValueError as error:
         raise PolicyInvalid(f"{source}: this cannot be read as TOML ({error}); see docs/policy.md") from None
-    _at(source, _checked, document, ("version", "noise", "rule", "require", "forbid"))
+    _at(source, _checked, document, ("version", "noise", "rule", "require", "forbid", "findings"))
     if document.get("version", 1) != 1:
         raise PolicyInvalid(
             f"{source}: version {clipped(repr(document['version']))} is not known; this version reads 1"
@@ -155,8 +157,14 @@ def parse_policy(text: str, source: str) -> Policy:
     noise = document.get("noise", {})
     if not isinstance(noise, dict):
         raise PolicyInvalid(f"{source}: noise is no table; begin it with [noise]")
-    policy = Policy(source, tuple(rules), tuple(presences), _at(f"{source}, noise", _noise, noise))
-    if not policy.rules and not policy.presences:
+    policy = Policy(
+        source,
+        tuple(rules),
+        tuple(presences),
+        _at(f"{source}, noise", _noise, noise),
+        _findings(document["findings"], text, source) if "findings" in document else None,
+    )
+    if not policy.rules and not policy.presences and policy.findings is None:
         raise PolicyInvalid(f"{source}: there is no rule in it, so it would pass everything; see docs/policy.md")
     return policy
 
@@ -210,6 +218,17 @@ def _tables(document: Mapping[str, Any], text: str, kind: str, source: str, read
     for number, (table, line) in enumerate(zip(tables, lines, strict=True), 1):
         where = f"{source}, {kind} {number}" + (f" (line {line})" if line else "")
         found.append(_at(where, read, table, number, line))
+    return found
+
+
+def _findings(table: object, text: str, source: str) -> FindingLimits:
+    if not isinstance(table, dict):
+        raise PolicyInvalid(f"{source}: findings is no table; begin it with [findings]")
+    lines = (at for at, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\s*findings\s*\]", line))
+    line = next(lines, None)
+    where = f"{source}, findings" + (f" (line {line})" if line else "")
+    _at(where, _checked, table, FINDING_KEYS)
+    found: FindingLimits = _at(where, lambda: read_finding_limits(table, line, _text(table, "why")))
     return found
 
 

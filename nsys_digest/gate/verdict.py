@@ -18,7 +18,7 @@ CHECK_SCHEMA_VERSION: Final = "1.0"
 Verdict: TypeAlias = Literal["fail", "missing", "noise", "pass", "skipped"]
 ORDER: Final[tuple[Verdict, ...]] = ("fail", "missing", "noise", "pass", "skipped")
 """Worst first: too bad; no answer; too bad, but that may be noise; allowed; left out as the policy says."""
-Kind: TypeAlias = Literal["change", "max", "min", "require", "forbid"]
+Kind: TypeAlias = Literal["change", "max", "min", "require", "forbid", "finding"]
 
 
 @result
@@ -31,7 +31,7 @@ class Outcome:
     noise; the policy says which verdict that is. ``reason`` is one line for people.
     """
 
-    kind: Kind = label("what was looked at: a change, a limit, or a name")
+    kind: Kind = label("what was looked at: a change, a limit, a name, or a finding")
     verdict: Verdict = label(
         "fail: worse than allowed; missing: no answer; noise: worse than allowed, but that may be noise; pass; "
         "skipped: left out as the policy says"

@@ -262,6 +262,11 @@ class Device:
         "else empty",
         default=(),
     )
+    start_ns: int | None = label(
+        "where its span begins, on the trace's own clock; null without one, and in older documents",
+        counts="ns",
+        default=None,
+    )
 
     other_streams: OtherStreams | None = part(
         "what the streams that are not listed did together; only where a device has more than are listed",

@@ -16,6 +16,7 @@ from nsys_digest.model.base_types import (
     Warn,
 )
 from nsys_digest.model.catalogue import computed, document, figure, keys_of, label, part
+from nsys_digest.model.finding_types import Finding
 from nsys_digest.model.section_types import (
     Category,
     Communication,
@@ -109,6 +110,12 @@ class Digest(StoredDocument):
     warnings: tuple[Warn, ...] = part(
         "what limits the numbers, by code in the order of docs/messages.md, then as found"
     )
+    findings: tuple[Finding, ...] | None = part(
+        "what would gain most, most at stake first, those without an amount last; null in a document of before there "
+        "were findings",
+        by=("code",),
+        default=None,
+    )
     devices: tuple[Device, ...] = part("GPUs, in order of the CUDA ordinal", by=("device",))
     api_backtrace_rows: int = figure(
         "count", "API rows of other event classes, left out of `api`", label="backtrace rows", counts="rows"
@@ -116,6 +123,7 @@ class Digest(StoredDocument):
     failed_calls: tuple[FailedCalls, ...] | None = part(
         "calls that returned an error, by name and error, most first, then by name; null where the export does not "
         "say what calls returned",
+        by=("name", "error", "value"),
         default=None,
     )
     idle: Idle | None = part("why each device was idle within its span", section=True, left_out=True, default=None)

@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeAlias, get_args, get_origin
 
 from nsys_digest.model.base_types import OTHER_NAMES
 from nsys_digest.model.catalogue import AS_LIST, Declared, Json, Key, is_list, is_mapping, keys_of, without_none
+from nsys_digest.model.codec import in_document
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.paths import Path, Pattern, path_text
 from nsys_digest.units import to_ns
@@ -86,6 +88,33 @@ def figures(digest: Digest) -> Iterator[Figure]:
         names_of = tuple(path[at] for at in names_at)
         generic = tuple(ANY if at in names_at else key for at, key in enumerate(path))
         yield Figure(".".join(generic), names_of, value, leaf.declared)
+
+
+def value_of(digest: Digest, path: Path) -> float | None:
+    """Return one figure of a digest, in the unit of its document; only what the path leads through is written out.
+
+    Raises:
+        KeyError: the digest has no such figure.
+
+    """
+    whole = next((key for key in keys_of(Digest) if key.key == path[0] and key.declared.within is None), None)
+    if whole is None:
+        raise KeyError(path[0])
+    value = attrgetter(whole.attribute)(digest)
+    if isinstance(value, Mapping):
+        value = {name: value[name] for name in path[1:2] if name in value}
+    node: Node = _tree()
+    found: Any = {whole.key: in_document(whole, value)}
+    for key in path:
+        below = () if isinstance(node, Leaf) else _below(node, found)
+        step = next(((child, item) for name, child, item in below if name == key), None)
+        if step is None:
+            raise KeyError(key)
+        node, found = step
+    if not isinstance(node, Leaf):
+        raise KeyError(path[-1])
+    number: float | None = found
+    return number
 
 
 def select(pattern: Pattern, document: Json) -> dict[Path, float | None]:

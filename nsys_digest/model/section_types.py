@@ -82,6 +82,24 @@ class DeviceIdle:
         key="host_by_nvtx",
     )
     histogram: tuple[Bin, ...] = part("gaps by length in powers of ten, from below 1 µs up to the longest")
+    gaps_with_ns: Mapping[str, int] | None = figure(
+        "s",
+        "sum of the whole lengths of the gaps of which a cause is a fifth or more: what would be gained at most if it "
+        "and what follows from it were gone; causes without such a gap are left out; null in older documents",
+        bad="up",
+        label="gaps with it",
+        key="gaps_with",
+        may_have=CAUSES,
+        default=None,
+    )
+    sync_by_nvtx_ns: Mapping[str, int] | None = figure(
+        "s",
+        "the time of `sync` by innermost range of the thread, as `host_by_nvtx`; null in older documents",
+        bad="up",
+        label="idle",
+        key="sync_by_nvtx",
+        default=None,
+    )
 
 
 @result
@@ -104,6 +122,9 @@ class Gap:
     nvtx: tuple[str, ...] = label(
         "names of the push/pop ranges on the thread of the launch call that cover most of the gap, outermost first; at "
         "most 32"
+    )
+    busy_before_ns: int | None = figure(
+        "s", "busy time of the device before it; null in older documents", label="busy before", default=None
     )
 
 
@@ -197,6 +218,29 @@ class Sets:
 
 
 @result
+class MoveCost:
+    """Copies or sets of one sort: how many, how long on the GPU, and how long the calls took."""
+
+    count: int = figure("count", "copies or sets", bad="up", label="count", counts="rows")
+    sum_ns: int = figure("s", "plain sum of their lengths", bad="up", label="time")
+    call_sum_ns: int = figure(
+        "s", "plain sum of the lengths of the calls that made them; graph launches are none", bad="up", label="in calls"
+    )
+
+
+@result
+class MoveCosts:
+    """Copies and sets that cost more than they need to; one copy may be of several sorts. Page migrations are none."""
+
+    pageable_async: MoveCost = part("copies from or to pageable memory by calls named Async, which cannot be so")
+    pageable_blocking: MoveCost = part("copies from or to pageable memory by calls that block")
+    pinned_blocking: MoveCost = part("copies between other kinds of memory by calls that block")
+    small: MoveCost = part("copies of less than 64 KiB between host and device")
+    sets: MoveCost = part("all sets")
+    blocking_sets: MoveCost = part("sets by calls that block")
+
+
+@result
 class Memory:
     """Copies and sets, and how much of the copies' time kernels ran on the same device."""
 
@@ -208,6 +252,7 @@ class Memory:
     overlapped_with_kernels_ns: int = figure(
         "s", "the part of the union of the copies in which a kernel ran on the same device", label="beside kernels"
     )
+    costs: MoveCosts | None = part("those that cost more than they need to; null in older documents", default=None)
 
 
 @result

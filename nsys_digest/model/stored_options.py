@@ -46,6 +46,8 @@ def as_asked(
         asked["top_kernels"] = digest.top_kernels[: given["top"]]
     if given.get("sections") is not None:
         asked |= _without(digest, sections)
+    if asked:
+        asked["findings"] = None  # they are of what is there
     if labels:
         asked["run"] = replace(digest.run, labels={**digest.run.labels, **labels})
     return replace(digest, **asked) if asked else digest

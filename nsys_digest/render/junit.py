@@ -72,7 +72,7 @@ def _properties(result: CheckResult) -> list[tuple[str, str]]:
 
 
 def _case(suite: ET.Element, outcome: Outcome) -> None:
-    kind = "" if outcome.kind in {"change", "require", "forbid"} else f" {outcome.kind}"
+    kind = "" if outcome.kind in {"change", "require", "forbid", "finding"} else f" {outcome.kind}"
     name = f"{outcome.figure}{kind}"
     classname = f"nsys-digest.{outcome.figure.partition('.')[0] if outcome.unit is not None else outcome.kind}"
     case = ET.SubElement(suite, "testcase", {"name": xml(name), "classname": xml(classname), "time": "0"})

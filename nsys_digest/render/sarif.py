@@ -20,6 +20,7 @@ _RULES: Final = {
     "min": "A figure is below its budget",
     "require": "A name that the policy requires is not there",
     "forbid": "A name that the policy forbids is there",
+    "finding": "A finding that the policy forbids",
     "error": "Nothing could be checked",
 }
 

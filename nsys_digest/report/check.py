@@ -170,7 +170,7 @@ def _row(outcome: Outcome, tested: bool) -> tuple[str, ...]:
 
 
 def _rule(outcome: Outcome) -> str:
-    kind = outcome.kind if outcome.kind in {"require", "forbid"} else "rule"
+    kind = outcome.kind if outcome.kind in {"require", "forbid", "finding"} else "rule"
     return f"{kind} {outcome.rule}"
 
 

@@ -11,6 +11,7 @@ from nsys_digest.model.inspection import Inspection, TableFact
 from nsys_digest.model.quantity import shown_inside
 from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, more, named
 from nsys_digest.report.figure_columns import NAME_OF_ROW, made, mean, of, share, table, told
+from nsys_digest.report.findings import first_findings, rest_command
 from nsys_digest.report.sections import section_blocks
 from nsys_digest.report.steps import candidates_line
 from nsys_digest.units import MISSING, counted
@@ -44,6 +45,8 @@ def digest_report(digest: Digest, top: int) -> Report:
         ),
         warnings=digest.warnings,
         notes=digest.notes,
+        lead=first_findings(digest),
+        command=rest_command(digest),
     )
 
 

@@ -17,6 +17,7 @@ _IDLE: Final = re.compile(r"idle\.devices\.([^.]+)\.causes\.(\w+)\.sum_s")
 _NAMED: Final = (
     (re.compile(r"categories\.(.+)\.sum_s"), "{} kernels"),
     (re.compile(r"api\.(.+)\.count"), "calls of {}"),
+    (re.compile(r"findings\.(.+)\.at_stake_s"), "finding {}"),
     (re.compile(r"communication\.(.+)\.exposed_s"), "GPU {}, communication not hidden by compute"),
 )
 

@@ -144,6 +144,11 @@ class _Spans:
         first_ns, last_ns = int(self.first_ns[group]), int(self.last_ns[group])
         return None if first_ns >= last_ns else (last_ns - first_ns, int(self.busy_ns[group]))
 
+    def start_of(self, group: int) -> int | None:
+        """Return where the span of a group begins; None where it had no time, or the span is a window."""
+        first_ns = int(self.first_ns[group])
+        return None if self._length_ns is not None or first_ns >= int(self.last_ns[group]) else first_ns
+
 
 class _Owners:
     """The processes of each device that several processes used."""
@@ -260,6 +265,7 @@ def _device(
             DeviceProcess(known_process_of(process), *(times.owners.of(own) or (None, None)))
             for process, own in owners.of_device.get(number, ())
         ),
+        start_ns=times.devices.start_of(number),
     )
 
 

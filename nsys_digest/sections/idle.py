@@ -15,8 +15,9 @@ from typing import Final
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, subtract, union
+from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, intersect, subtract, union
 from nsys_digest.algorithms.lines import Lines
+from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
 from nsys_digest.sections.gap_ranges import ranges_of_gaps
@@ -31,6 +32,8 @@ NO_RANGE: Final = "(none)"
 _IN_CALLS = slice(_QUEUED + 1, _HOST)
 _FIRST_BIN_NS = 1_000
 _SLICE = 1 << 17
+_FIFTH: Final = 5
+"""A gap counts for each cause of which it has its length over this, or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +147,47 @@ def _unattributed(found: DeviceGaps) -> Int64s:
     return amounts
 
 
+class _ByRange:
+    """Time by innermost range of its thread, and outside of all."""
+
+    def __init__(self, groups: int) -> None:
+        self._by_group = np.zeros(groups, np.int64)
+        self._outside = 0
+
+    def add(self, time: Intervals, timeline: ThreadTimeline, group: Ints) -> None:
+        """Share out some time of the threads; ``group`` is that of each segment of ranges."""
+        inside = Coverage(time).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
+        np.add.at(self._by_group, group, inside)
+        self._outside += time.total_ns - int(inside.sum())
+
+    def result(self, range_names: Sequence[str]) -> dict[str, int]:
+        """Return the time by name, most first, then by name; the names are by group."""
+        by_name: defaultdict[str, int] = defaultdict(int)
+        for group in np.flatnonzero(self._by_group).tolist():
+            by_name[range_names[group]] += int(self._by_group[group])
+        by_name[NO_RANGE] += self._outside
+        return dict(sorted(((name, ns) for name, ns in by_name.items() if ns), key=lambda row: (-row[1], row[0])))
+
+
 class _DeviceCauses:
     """The idle time of one device by cause, added up batch of threads by batch of threads."""
 
-    def __init__(self, events: Events, device: int, ordinal: int, top: int) -> None:
+    def __init__(self, events: Events, device: int, ordinal: int, top: int, first_ns: int) -> None:
         self._events = events
         self.device, self.ordinal = device, ordinal
         found = device_gaps(events, device)
         length_ns = found.end_ns - found.start_ns
         self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
         self._by_thread = ThreadGaps.of(events, found)
-        self._total, self._gaps, self._longest = (np.zeros(len(CAUSES), np.int64) for _ in range(3))
-        self._host_by_group = np.zeros(int(events.ranges.group.max(initial=-1)) + 1, np.int64)
-        self._host_outside = 0
-        self._listed = np.sort(self._by_thread.place[_longest(length_ns, top)])
+        self._total, self._gaps, self._longest, self._gaps_with = (np.zeros(len(CAUSES), np.int64) for _ in range(4))
+        groups = int(events.ranges.group.max(initial=-1)) + 1
+        self._host, self._sync = _ByRange(groups), _ByRange(groups)
+        longest = _longest(length_ns, top)
+        place = self._by_thread.place[longest]
+        by_place = np.argsort(place)
+        self._listed = place[by_place]
         """The longest gaps."""
+        self._listed_busy_ns = _busy_before(found, longest[by_place], first_ns)
         self._listed_causes = np.zeros((len(CAUSES), self._listed.size), np.int64)
         alone = self._by_thread.unattributed()
         self._add(alone, _unattributed(self._by_thread.gaps.some(alone)))
@@ -173,33 +202,32 @@ class _DeviceCauses:
     def _add_gaps(self, part: slice, placed: _Placed, timeline: ThreadTimeline) -> None:
         self._add(part, placed.causes(timeline))
         open_ = np.flatnonzero(placed.until > placed.start)
-        host = subtract(Intervals(placed.start[open_], placed.until[open_]), timeline.any_call())
-        inside = Coverage(host).within(timeline.ranges.start_ns, timeline.ranges.end_ns)
-        np.add.at(self._host_by_group, self._events.ranges.group[timeline.ranges.owner], inside)
-        self._host_outside += host.total_ns - int(inside.sum())
+        before_return = Intervals(placed.start[open_], placed.until[open_])
+        group = self._events.ranges.group[timeline.ranges.owner]
+        self._host.add(subtract(before_return, timeline.any_call()), timeline, group)
+        self._sync.add(intersect(before_return, timeline.in_class(CallClass.sync)), timeline, group)
 
     def _add(self, part: slice, amounts: Int64s) -> None:
         self._total += amounts.sum(axis=1)
         self._gaps += np.count_nonzero(amounts, axis=1)
+        length_ns = amounts.sum(axis=0)
+        self._gaps_with += ((amounts > 0) & (amounts >= length_ns // _FIFTH)) @ length_ns
         self._longest = np.maximum(self._longest, amounts.max(axis=1, initial=0))
         listed = slice(*np.searchsorted(self._listed, (part.start, part.stop)).tolist())
         self._listed_causes[:, listed] = amounts[:, self._listed[listed] - part.start]
 
     def result(self, range_names: Sequence[str]) -> DeviceIdle:
         """Return what was added up; the names are by group."""
-        by_name: defaultdict[str, int] = defaultdict(int)
-        for group in np.flatnonzero(self._host_by_group).tolist():
-            by_name[range_names[group]] += int(self._host_by_group[group])
-        by_name[NO_RANGE] += self._host_outside
-        host = sorted(((name, ns) for name, ns in by_name.items() if ns), key=lambda row: (-row[1], row[0]))
         columns = zip(CAUSES, self._total.tolist(), self._gaps.tolist(), self._longest.tolist(), strict=True)
         return DeviceIdle(
             device=self.ordinal,
             idle_ns=self.idle_ns,
             gap_count=self.gap_count,
             causes={name: Cause(ns, gaps, longest) for name, ns, gaps, longest in columns},
-            host_by_nvtx_ns=dict(host),
+            host_by_nvtx_ns=self._host.result(range_names),
             histogram=self.histogram,
+            gaps_with_ns={name: ns for name, ns in zip(CAUSES, self._gaps_with.tolist(), strict=True) if ns},
+            sync_by_nvtx_ns=self._sync.result(range_names),
         )
 
     def longest(self, operation_name: Callable[[int], str], names: Sequence[str], name_of_group: Int64s) -> list[Gap]:
@@ -216,6 +244,7 @@ class _DeviceCauses:
             found.ended_by.tolist(),
             self._listed_causes.T.tolist(),
             chains,
+            self._listed_busy_ns.tolist(),
             strict=True,
         )
         return [
@@ -227,8 +256,9 @@ class _DeviceCauses:
                 after=operation_name(after),
                 causes_ns={name: ns for name, ns in zip(CAUSES, causes, strict=True) if ns},
                 nvtx=tuple(names[name] for name in chain),
+                busy_before_ns=busy_ns,
             )
-            for start_ns, length_ns, first, after, causes, chain in rows
+            for start_ns, length_ns, first, after, causes, chain, busy_ns in rows
         ]
 
 
@@ -240,6 +270,14 @@ def _longest(length_ns: Int64s, top: int) -> Int64s:
     else:
         candidates = np.arange(length_ns.size)
     return candidates[np.argsort(-length_ns[candidates], kind="stable")][:top]
+
+
+def _busy_before(found: DeviceGaps, chosen: Int64s, first_ns: int) -> Int64s:
+    """Return the busy time of the device before some of its gaps, since its first start; gaps are in order of start."""
+    length_ns = found.end_ns - found.start_ns
+    idle_before_ns = np.cumsum(length_ns) - length_ns
+    busy_ns: Int64s = found.start_ns[chosen] - first_ns - idle_before_ns[chosen]
+    return busy_ns
 
 
 def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
@@ -270,8 +308,9 @@ def idle(
     all_lines = list(thread_batches(events))
     explained, longest = [], []
     for index, ordinal in enumerate(devices):
-        if (took_time & (operations.device == index)).any():
-            causes = _DeviceCauses(events, index, ordinal, top)
+        own = took_time & (operations.device == index)
+        if own.any():
+            causes = _DeviceCauses(events, index, ordinal, top, int(operations.start_ns[np.argmax(own)]))
             for lines in all_lines:
                 causes.add_threads(lines, timeline_of)
             explained.append(causes.result(range_names))

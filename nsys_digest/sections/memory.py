@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+from typing import Final
+
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals, exact_sum, intersect, union
-from nsys_digest.model.section_types import Bandwidth, Copies, Memory, Sets
+from nsys_digest.model.cuda_calls import COPY_CALLS, SET_CALLS, CallClass, is_one_of
+from nsys_digest.model.section_types import Bandwidth, Copies, Memory, MoveCost, MoveCosts, Sets
 from nsys_digest.sections.durations import sorted_percentile
-from nsys_digest.sections.section import Lane, Made, Section
-from nsys_digest.trace.events import Operations
-from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MEMORY_KINDS, NO_MEMORY_KIND
+from nsys_digest.sections.section import Context, Lane, Made, Section
+from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.events import CLASSES, NONE, Calls, Operations
+from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MEMORY_KINDS, MIGRATION_KINDS, NO_MEMORY_KIND
+
+_SMALL_BYTES: Final = 64 * 1024
+"""Copies below it are small: the driver may stage them, and their cost is the call and not the bytes."""
+_BETWEEN: Final = frozenset({"HtoD", "DtoH"})
 
 
-def memory(operations: Operations, devices: int) -> Memory:
+def memory(operations: Operations, calls: Calls, devices: int) -> Memory:
     """Add up copies by direction and kinds of memory, most time first."""
     made = operations.copies
     label, size, length_ns = (column.astype(np.int64) for column in (made.label, made.bytes, made.length_ns))
@@ -45,6 +54,56 @@ def memory(operations: Operations, devices: int) -> Memory:
             intersect(union_of_kind(operations, device, "memcpy"), union_of_kind(operations, device, "kernel")).total_ns
             for device in range(devices)
         ),
+        costs=_costs(operations, calls),
+    )
+
+
+class _Costs:
+    """What operations of one kind cost: their time, and that of the calls that made them."""
+
+    def __init__(self, operations: Operations, calls: Calls, kind: str, names: Set[str]) -> None:
+        own = np.flatnonzero(operations.kind == GPU_KINDS.index(kind))
+        self.size = own.size
+        self._length_ns = np.maximum(operations.end_ns[own] - operations.start_ns[own], 0)
+        self._call, self._calls = operations.call[own], calls
+        makes = np.array([is_one_of(name, names) for name in calls.names], bool)
+        blocks = makes & (calls.class_of_group == CLASSES.index(CallClass.sync))
+        self._made, self.blocking = (self._of_group(flags) for flags in (makes, blocks))
+
+    def _of_group(self, flags: Bools) -> Bools:
+        """Return for each operation whether its call is in one of the flagged groups; one without a call is not."""
+        known = self._call != NONE
+        found = np.zeros(self.size, bool)
+        found[known] = flags[self._calls.group[self._call[known]]]
+        return found
+
+    def of(self, chosen: Bools) -> MoveCost:
+        """Add up some of them; a call that made several counts once."""
+        call = np.unique(self._call[chosen & self._made])
+        spent_ns = np.maximum(self._calls.end_ns[call] - self._calls.start_ns[call], 0)
+        return MoveCost(int(np.count_nonzero(chosen)), int(self._length_ns[chosen].sum()), int(spent_ns.sum()))
+
+
+def _costs(operations: Operations, calls: Calls) -> MoveCosts:
+    copies = _Costs(operations, calls, "memcpy", COPY_CALLS)
+    sets = _Costs(operations, calls, "memset", SET_CALLS)
+    rows = [_row(*label) for label in operations.copy_labels]
+    label = operations.copies.label.astype(np.int64)
+    no_migration, between, pageable = (
+        np.array(flags, bool)[label]
+        for flags in (
+            [copy.kind not in MIGRATION_KINDS for copy in operations.copy_labels],
+            [direction in _BETWEEN for direction, _, _ in rows],
+            ["pageable" in ends for _, *ends in rows],
+        )
+    )
+    return MoveCosts(
+        pageable_async=copies.of(no_migration & pageable & ~copies.blocking),
+        pageable_blocking=copies.of(no_migration & pageable & copies.blocking),
+        pinned_blocking=copies.of(no_migration & ~pageable & copies.blocking),
+        small=copies.of(between & (operations.copies.bytes < _SMALL_BYTES)),
+        sets=sets.of(np.ones(sets.size, bool)),
+        blocking_sets=sets.of(sets.blocking),
     )
 
 
@@ -62,6 +121,8 @@ def _memory_kind(kind: int) -> str | None:
     return None if kind == NO_MEMORY_KIND else MEMORY_KINDS.get(kind)
 
 
-SECTION = Section(
-    "memory", lambda context: Made(memory(context.events.operations, len(context.gpu.devices))), Lane.time
-)
+def _make(context: Context) -> Made:
+    return Made(memory(context.events.operations, context.events.calls, len(context.gpu.devices)))
+
+
+SECTION = Section("memory", _make, Lane.time)

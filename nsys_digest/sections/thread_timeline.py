@@ -10,6 +10,7 @@ import numpy as np
 from nsys_digest.algorithms.intervals import Int64s, Intervals, joined
 from nsys_digest.algorithms.lines import Lines, batches, lines_of
 from nsys_digest.algorithms.nesting import Segments, innermost
+from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.events import CLASSES, Events
 
@@ -100,6 +101,11 @@ class ThreadTimeline:
     def any_call(self) -> Intervals:
         """Return the places in which a thread was in any call."""
         return joined([Intervals(self.calls.start_ns, self.calls.end_ns)])
+
+    def in_class(self, kind: CallClass) -> Intervals:
+        """Return the places in which the innermost call of a thread was of a class."""
+        chosen = self.class_of_call == CLASSES.index(kind)
+        return joined([Intervals(self.calls.start_ns[chosen], self.calls.end_ns[chosen])])
 
 
 def _reaching_into(segments: Segments, low: int, high: int) -> slice:

@@ -27,7 +27,7 @@ class CopyLabel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Every copy, in the order in which they were read; arrays of shape (n,)."""
+    """Every copy, in the order of the operations; arrays of shape (n,)."""
 
     label: Ints
     """Index into the labels of copies."""

@@ -9,14 +9,16 @@ from typing import Any
 
 from nsys_digest import DigestError, check, diff, load
 from nsys_digest.compare.comparability import MISMATCH_CODES
-from nsys_digest.compare.runs import Run
+from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.compare.threshold import Threshold
+from nsys_digest.findings.rules import find
 from nsys_digest.gate.init_policy import starter_policy
 from nsys_digest.gate.policy import parse_policy
 from nsys_digest.render import text
 from nsys_digest.report.check import check_report
 from nsys_digest.report.diff import diff_report
 from nsys_digest.report.digest import digest_report
+from nsys_digest.report.findings import findings_report
 
 _GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "golden"
 _VALUES: tuple[Any, ...] = (
@@ -46,6 +48,8 @@ def case(rng: Random, folder: Path) -> str:
         return error.code
     digest.from_json(digest.to_json())  # equal but for times that no trace has
     text.render(digest_report(digest, 3), width=80, color=False)
+    find(digest)  # what is stored is believed; these are worked out from damaged figures
+    text.render(findings_report(digest), width=80, color=False)
     outcome = "digest"
     for base in (load(golden), digest):
         try:
@@ -57,7 +61,7 @@ def case(rng: Random, folder: Path) -> str:
             text.render(check_report(result, 3), width=80, color=False)
         except DigestError as error:
             outcome = f"digest, then {error.code}"
-    parse_policy(starter_policy(Run("run", digest)), "made.toml")
+    parse_policy(starter_policy(RunSet((Run("run", digest),))), "made.toml")
     return outcome
 
 

@@ -46,8 +46,8 @@ class OperationPart:
         self._short_names, self._full_names = Codes(), Codes()
         self._kernel_labels = PairCodes()
         self._copy_labels = Codes()
-        self._copies = Columns(rows.get("memcpy", 0), 0, 3)
-        """Label, bytes, length."""
+        self._copies = Columns(rows.get("memcpy", 0), 1, 3)
+        """Start, label, bytes, length."""
         self._set_bytes = self._moved_bytes = 0
 
     def add(self, kind: str, batch: Batch, group: Int64s, length_ns: Int64s) -> None:
@@ -58,7 +58,7 @@ class OperationPart:
             label = self._kernel_labels.encode(self._short_names.encode(short), self._full_names.encode(full))
         elif kind == "memcpy":
             label = self._label_copies(batch)
-            self._copies.add(label, self._sizes(batch.ints("bytes")), length_ns)
+            self._copies.add(batch.ints("start_ns"), label, self._sizes(batch.ints("bytes")), length_ns)
         elif kind == "memset":
             self._set_bytes += exact_sum(self._sizes(batch.ints("bytes")))
         self._rows.add(batch.ints("start_ns"), batch.ints("end_ns"), group, batch.ints("correlation"), label)
@@ -76,8 +76,8 @@ class OperationPart:
                 own = np.flatnonzero((kinds == GPU_KINDS.index(kind))[there])
                 moved[own] = label_of[label[own]] if own.size else 0
             self._rows.add(start_ns, end_ns, group[there], correlation, moved)
-        for label, size, length_ns in other._copies.slices():
-            self._copies.add(copy_label[label], size, length_ns)
+        for start_ns, label, size, length_ns in other._copies.slices():
+            self._copies.add(start_ns, copy_label[label], size, length_ns)
         self._set_bytes += other._set_bytes
         self._note_moved(other._moved_bytes)
 
@@ -85,6 +85,7 @@ class OperationPart:
         """End the part, and put the operations in order of start."""
         start_ns, end_ns, group, correlation, label = self._rows.finish(_order(self._rows.column(0)))
         short, full = self._short_names.values, self._full_names.values
+        _, *copies = self._copies.finish(_order(self._copies.column(0)))
         return OperationRows(
             start_ns=start_ns,
             end_ns=end_ns,
@@ -93,7 +94,7 @@ class OperationPart:
             label=label,
             kernel_labels=tuple((short[brief], full[long]) for brief, long in self._kernel_labels.pairs),
             copy_labels=tuple(map(_copy_label, self._copy_labels.values)),
-            copies=Copies(*self._copies.finish()),
+            copies=Copies(*copies),
             set_bytes=self._set_bytes,
         )
 

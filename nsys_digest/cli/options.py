@@ -31,6 +31,9 @@ Trace: TypeAlias = Annotated[Path, typer.Argument(metavar="TRACE", parser=_input
 TraceOrDigest: TypeAlias = Annotated[
     Path, typer.Argument(metavar="TRACE", parser=_input, help=f"{_TRACE} Or a stored digest, or @NAME.")
 ]
+TraceOrDocument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="TRACE", parser=_input, help=f"{_TRACE} Or a stored digest.")
+]
 MaxUnpacked: TypeAlias = Annotated[
     int | None,
     typer.Option(

@@ -28,6 +28,7 @@ from nsys_digest.model.section_types import (
 from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
 from nsys_digest.model.step_types import DispatchStep, StepCandidate, Steps
 from nsys_digest.model.stored_document import StoredDocument
+from nsys_digest.model.views import TOP, views
 from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:
@@ -220,6 +221,18 @@ class Digest(StoredDocument):
     def tool(self) -> Literal["nsys-digest"]:
         """The name of the program."""
         return TOOL
+
+    def to_text(self, *, top: int = TOP, width: int = 120, color: bool = False) -> str:
+        """Return the report for people, as ``--format text`` prints it; each list shows its first ``top`` rows."""
+        return views().text(self, top=top, width=width, color=color)
+
+    def to_markdown(self, *, top: int = TOP) -> str:
+        """Return the report as GitHub-flavoured Markdown; each list shows its first ``top`` rows."""
+        return views().markdown(self, top=top)
+
+    def _repr_html_(self) -> str:
+        """Return the report as HTML, which a notebook shows."""
+        return views().html(self, top=TOP)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
         """Return one tidy DataFrame a table: kernels, api, nvtx, dispatch, devices; times in seconds.

@@ -193,9 +193,9 @@ class Digest(StoredDocument):
         default=None,
     )
     step_candidates: tuple[StepCandidate, ...] | None = part(
-        "ranges and marks that look like steps, five at most, most work covered first; where sections are made and "
-        "no step is named",
+        "ranges and marks that look like steps, five at most, most work covered first; where no step is named",
         by=("name",),
+        section=True,
         left_out=True,
         default=None,
     )

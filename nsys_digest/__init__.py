@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from nsys_digest.model.views import VIEWS
+
 if TYPE_CHECKING:
     from nsys_digest.api import OneRun, Runs, check, classify, diff, inspect, json_schema, load, load_side, summarize
     from nsys_digest.compare.diff import Diff
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         CommandNotFound,
         DigestError,
         DigestInvalid,
+        ExportFailed,
         FigureMissing,
         MissingData,
         NotATrace,
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
     from nsys_digest.model.figures import Figure, figures
     from nsys_digest.model.finding_types import Evidence, Finding
     from nsys_digest.model.inspection import Inspection
+    from nsys_digest.model.stored_inspection import StoredInspection
+    from nsys_digest.model.views import Views
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
     from nsys_digest.trace.source import Reader
     from nsys_digest.trace.threads import Progress
@@ -67,6 +72,7 @@ _HOMES = {
     "Run": "compare.runs",
     "Runs": "api",
     "RunSet": "compare.runs",
+    "StoredInspection": "model.stored_inspection",
     "SummarizeKeywords": "options",
     "SummarizeOptions": "options",
     "Digest": "model.digest",
@@ -86,6 +92,7 @@ _HOMES = {
             "CheckFailed",
             "DigestError",
             "DigestInvalid",
+            "ExportFailed",
             "FigureMissing",
             "CommandNotFound",
             "MissingData",
@@ -120,6 +127,7 @@ __all__ = [
     "DigestError",
     "DigestInvalid",
     "Evidence",
+    "ExportFailed",
     "Figure",
     "FigureMissing",
     "Finding",
@@ -140,6 +148,7 @@ __all__ = [
     "RunSet",
     "Runs",
     "StoreUnreadable",
+    "StoredInspection",
     "SummarizeKeywords",
     "SummarizeOptions",
     "TraceInUse",
@@ -166,6 +175,16 @@ def __getattr__(name: str) -> object:
     value = getattr(importlib.import_module(f"nsys_digest.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _views() -> Views:
+    """Import what renders a digest: the model, which comes first, may not name it."""
+    from nsys_digest.render import views
+
+    return views
+
+
+VIEWS[:] = [_views]
 
 
 def __dir__() -> list[str]:

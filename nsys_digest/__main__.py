@@ -10,9 +10,7 @@ def main() -> int:
     signals.end_at_once()
     from nsys_digest.cli import main as run
 
-    status = run()
-    signals.ignore()
-    return status
+    return signals.leave(run())
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from nsys_digest import signals
+
 WRITTEN: Final[list[str]] = []
 """What this process has written whole, in order; a command that is interrupted says so."""
 
@@ -70,17 +72,19 @@ def write_whole(path: Path, data: bytes) -> None:
 
     """
     part = path.parent / f".nsys-digest-{secrets.token_hex(8)}.part"
-    try:  # before the file is there, so that no signal can come between
-        with open(part, "xb", opener=_open_private) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
-        part.replace(path)
-        WRITTEN.append(str(path))
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with signals.cleaned(lambda: part.unlink(missing_ok=True)):  # before the file is there: no signal comes between
+        try:
+            with open(part, "xb", opener=_open_private) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
+            with signals.held():
+                part.replace(path)
+                WRITTEN.append(str(path))
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
 
 
 def _open_private(name: str, flags: int) -> int:

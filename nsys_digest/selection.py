@@ -62,19 +62,21 @@ class Selection:
         """What is asked of rows as they are read; None where nothing is."""
         if self.is_whole:
             return None
+        window = self.window
         return Chosen(
-            None if self.has_no_filter else self.keeps_work,
+            None if self.devices is None and self.streams is None else self.keeps_work,
             None if self.processes is None else self.keeps_process,
-            None if self.window is None else self.clip,
+            None if window is None else self.clip,
+            None if window is None else (int(window.start_ns[0]), int(window.end_ns[-1])),
         )
 
     def keeps_process(self, global_pid: Int64s) -> Bools:
         """Tell of each globalPid whether that process is looked at."""
         return _among(processes_of(global_pid), self.processes)
 
-    def keeps_work(self, global_pid: Int64s, device: Int64s, stream: Int64s) -> Bools:
-        """Tell of each row of GPU work whether it is looked at, whenever it ran."""
-        return self.keeps_process(global_pid) & _among(device, self.devices) & _among(stream, self.streams)
+    def keeps_work(self, device: Int64s, stream: Int64s) -> Bools:
+        """Tell of each row of GPU work of a process that is looked at whether it is too, whenever it ran."""
+        return _among(device, self.devices) & _among(stream, self.streams)
 
     def clip(self, start_ns: Int64s, end_ns: Int64s) -> tuple[Bools, Int64s]:
         """Return which events have a part in the window, shape (n,), and the length of the part of each of those."""
@@ -87,6 +89,18 @@ class Selection:
         starts_inside[starts_inside] = start_ns[starts_inside] < self.window.end_ns[index[starts_inside] - 1]
         counts = (within_ns > 0) | ((start_ns == end_ns) & starts_inside)
         return counts, within_ns[counts]
+
+    def counts(self, start_ns: Int64s, end_ns: Int64s) -> Bools:
+        """Tell which events have a part in the window, shape (n,)."""
+        return self.clip(start_ns, end_ns)[0]
+
+    def on_clock(self, time_ns: Int64s) -> Int64s:
+        """Return times on a clock that runs in the window alone, from 0 at its start; shape (n,).
+
+        What is between two of these times is the time between in the window, so that lengths of parts and of unions
+        of parts are those of whole events on that clock.
+        """
+        return time_ns if self.window is None else Coverage(self.window).before(time_ns)
 
     def clip_merged(self, merged: Intervals) -> Intervals:
         """Return the part of a merged set that lies in the window."""

@@ -27,7 +27,7 @@ from nsys_digest.model.paths import parse_path
 from support import ROOT
 
 PACKAGE = ROOT / "nsys_digest"
-POSITIONS = {"start_ns", "first_ns", "last_ns"}
+POSITIONS = {"start_ns", "end_ns", "first_ns", "last_ns", "gpu_first_ns", "gpu_last_ns"}
 """On the clock of the trace."""
 UNITS = {"s", "bytes", "count", "ratio", "gbps"}
 
@@ -77,6 +77,7 @@ def test_every_field_is_declared_with_a_meaning(cls: type) -> None:
 def test_numbers_without_a_unit_only_say_which() -> None:
     told = {key.key for cls in DECLARED for key in keys_of(cls) if key.declared.unit is None and numbers_of(key)}
     assert told == POSITIONS | {"ordinal", "pid", "rows", "device", "processes", "process", "context", "stream"} | {
+        "streams",
         "fields",
         "graph",
         "padded",

@@ -36,7 +36,7 @@ from write_docs import written
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "fixtures" / "README.md", *DOCS]
 ERRORS = (*CORE_ERRORS, *WORKLOAD_ERRORS)
-STATUSES = {0, 1, 2, 3, 4, 5, 6, 127, 130, 143}
+STATUSES = {0, 1, 2, 3, 4, 5, 6, 127, 129, 130, 143}
 OMITTED = "…"
 SHAPES = ("durations", "cause", "launch_cost", "step")
 """Parts of the document that occur in several places, and that docs/json.md tells once."""
@@ -178,14 +178,14 @@ def test_every_use_of_the_command_line_is_one_that_exists() -> None:
 def test_options_in_the_prose_exist(page: Path) -> None:
     known = set().union(*map(options_of, commands().values()))
     named = {span.split()[0] for span in SPAN.findall(prose_of(page)) if span.startswith("-")}
-    assert named <= known
+    assert named <= known | {"-"}  # standard input
 
 
 def test_exit_statuses() -> None:
     rows = {int(cells[0]): cells[1] for cells in table(section(ROOT / "docs" / "cli.md", "Exit statuses"))[1:]}
     assert set(rows) == STATUSES
     reserved = {status for status, meaning in rows.items() if meaning.startswith("reserved")}
-    assert reserved == STATUSES - {0, 1, 130, 143} - {error.exit_status for error in ERRORS}
+    assert reserved == STATUSES - {0, 1, 129, 130, 143} - {error.exit_status for error in ERRORS}
 
 
 def messages(title: str) -> dict[str, str]:
@@ -280,6 +280,12 @@ def test_the_versions_are_told() -> None:
 def test_every_key_of_an_inspection_is_told() -> None:
     found = nsys_digest.inspect(ROOT / "fixtures" / "traces" / "nogpu.sqlite").to_dict()
     rows = table(section(ROOT / "docs" / "json.md", "The document of inspect"))
+    assert [key for cells in rows for key in SPAN.findall(cells[0])] == list(found)
+
+
+def test_every_key_of_what_a_stored_digest_is_told() -> None:
+    found = nsys_digest.inspect(ROOT / "fixtures" / "golden" / "nogpu.json").to_dict()
+    rows = table(section(ROOT / "docs" / "json.md", "The document of inspect for a stored digest"))
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == list(found)
 
 

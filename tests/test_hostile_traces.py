@@ -389,6 +389,50 @@ def test_table_without_an_end(tmp_path: Path, table: str) -> None:
     assert line.startswith(f"{path}: it is damaged: a table in it has no end; copy or export it again")
 
 
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        (f"CREATE TABLE wide ({', '.join(f'c{number}' for number in range(1001))})", "too many columns on wide"),
+        (f"CREATE TABLE long (c DEFAULT '{'x' * 1_000_000}')", "malformed database schema"),
+        (f"CREATE TABLE deep (c CHECK (c{' + 1' * 90} > 0))", None),
+        (f"CREATE TABLE deep (c CHECK (c{' + 1' * 120} > 0))", "Expression tree is too large"),
+    ],
+)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_schema_beyond_what_nsys_writes(trace: Path, statement: str, reason: str | None, reader: str) -> None:
+    """The widest table of nsys has 41 columns; the limits of a connection are for the schema too."""
+    execute(trace, statement)
+    if reason is None:
+        assert call("summarize", "-q", "--reader", reader, trace).status == 0
+    else:
+        with untouched(trace.parent):
+            line = the_line(call("summarize", "--reader", reader, trace), 3, "trace-unreadable")
+        assert f"{trace}: SQLite cannot read it (" in line
+        assert reason in line
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_column_that_is_worked_out_when_it_is_read_is_none(trace: Path, reader: str) -> None:
+    """It would take 800 MB for each row."""
+    execute(
+        trace,
+        "ALTER TABLE StringIds RENAME TO old",
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT AS (hex(zeroblob(400000000))))",
+        "INSERT INTO StringIds SELECT id FROM old",
+        "DROP TABLE old",
+    )
+    assert call("summarize", "-q", "--reader", reader, trace).status == 0
+
+
+@pytest.mark.parametrize(("data_bytes", "longest"), [(4096, 9_192), (2**50, 1_000_000_000)])
+def test_no_value_is_longer_than_the_file(trace: Path, data_bytes: int, longest: int) -> None:
+    """Of UTF-16 two bytes may become three; SQLite's own limit is a milliard."""
+    with closing(Connection(trace.as_uri() + "?mode=ro", trace, data_bytes)) as connection:
+        assert connection.all(f"SELECT length(zeroblob({longest}))") == [(longest,)]
+        with pytest.raises(TraceUnreadable, match="too big"):
+            connection.all(f"SELECT zeroblob({longest + 1})")
+
+
 def test_ctrl_c_ends_a_query(trace: Path) -> None:
     """What interrupts comes in the middle of a query of some seconds, which nothing but the query's own end follows."""
     without_end(trace, KERNEL)

@@ -296,17 +296,16 @@ def test_open_ranges_end_at_the_last_time_stamp_of_the_whole_trace(tmp_path: Pat
         assert ({name: one.union_ns for name, one in ranges.items()} or {"open": None}) == {"open": union_ns}
 
 
-@pytest.mark.parametrize("asked", [{"sections": ("idle",)}, {"sections": (), "steps": "r"}])
-def test_sections_of_a_selection_cannot_be_reached(asked: dict[str, Any], tmp_path: Path) -> None:
-    path = TraceBuilder().kernel(0, 10).range("r", 0, 5).write(tmp_path / "t.sqlite")
-    with pytest.raises(UsageInvalid, match="sections are of the whole trace"):
-        select_figures(path, select([(0, 5)]), SummarizeOptions(**asked))
-
-
-def test_more_names_than_are_kept_do_not_go_with_a_window(tmp_path: Path) -> None:
-    trace = TraceBuilder().kernel(0, 10).range("a", 0, 5).range("b", 0, 5)
+def test_of_too_many_names_those_with_most_time_in_the_window_are_kept(tmp_path: Path) -> None:
+    # window         10 ██████████ 20
+    # a       0 ████████ 15                             5 in the window, of 15
+    # b              10 ███████ 17                      7, of 7
+    # c      0 ██ 5                                     none: no name of the window
+    trace = TraceBuilder().kernel(0, 10).range("a", 0, 15).range("b", 10, 17).range("c", 0, 5)
     path = trace.write(tmp_path / "t.sqlite")
     few = SummarizeOptions(sections=(), max_nvtx_names=1)
-    with pytest.raises(UsageInvalid, match="more range names than are kept apart"):
-        select_figures(path, select([(0, 5)]), few)
+    ranges = select_figures(path, select([(10, 20)]), few).nvtx
+    assert {name: (one.count, one.sum_ns) for name, one in ranges.items()} == {"(other)": (1, 5), "b": (1, 7)}
     assert "(other)" in select_figures(path, select(processes=[1]), few).nvtx
+    only_two = SummarizeOptions(sections=(), max_nvtx_names=2)
+    assert set(select_figures(path, select([(10, 20)]), only_two).nvtx) == {"a", "b"}

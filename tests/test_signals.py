@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT, call, small_trace, spawn, the_line, untouched
+from support import ROOT, Ran, call, small_trace, spawn, the_line, untouched
 
 # Sends itself a signal when a module is about to be imported, with what the signal does before given as a number.
 AT_IMPORT = """
@@ -36,7 +36,45 @@ setattr(os if place == "fsync" else pathlib.Path, place, lambda *_: os.kill(os.g
 from nsys_digest.__main__ import main
 sys.exit(main())
 """
-SIGNALS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+# Sends itself a signal right after a method of Path has done its work, and a second one when a file is taken away.
+AFTER_CALL = """
+import atexit, os, pathlib, signal, sys
+number, place = int(sys.argv[1]), sys.argv[2]
+sys.argv[1:] = sys.argv[3:]
+atexit.register(print, "Python ended")
+done = getattr(pathlib.Path, place)
+def then_signal(*arguments, **options):
+    done(*arguments, **options)
+    os.kill(os.getpid(), number)
+setattr(pathlib.Path, place, then_signal)
+os.fsync = lambda _: os.kill(os.getpid(), number) if place == "unlink" else None
+from nsys_digest.__main__ import main
+sys.exit(main())
+"""
+# Is sent a signal in a destructor, or in a step of which no half must be seen, and says what came of it.
+RAISED = """
+import os, signal, sys, time
+from nsys_digest import signals
+
+def send():
+    os.kill(os.getpid(), int(sys.argv[1]))
+class Gone:
+    def __del__(self):
+        send()
+try:
+    with signals.raised():
+        if sys.argv[2] == "destructor":
+            gone = Gone()
+            del gone
+        else:
+            with signals.held():
+                send()
+                print("whole")
+        time.sleep(30)
+except signals.SignalReceived as error:
+    signals.leave(print("received", error.number) or 7)
+"""
+SIGNALS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "terminated")]
 GATE = ROOT / "fixtures" / "gate"
 
 
@@ -54,7 +92,7 @@ def test_a_signal_while_modules_are_imported(trace: Path, number: int, status: i
     assert the_line(ran, status, code) == f"{code}; nothing was written"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.slow
 def test_a_signal_that_is_ignored_stays_ignored(trace: Path, number: int) -> None:
     ran = spawn(str(int(number)), str(int(signal.SIG_IGN)), "numpy", "summarize", "-q", trace, script=AT_IMPORT)
@@ -87,6 +125,53 @@ def test_a_signal_between_outputs_says_which_were_written(tmp_path: Path, number
         "have a part"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o.json", "o.txt"]
+
+
+@pytest.mark.parametrize(("number", "status", "code"), SIGNALS)
+@pytest.mark.slow
+def test_a_signal_right_behind_the_step_that_puts_a_file_in_place(
+    trace: Path, number: int, status: int, code: str
+) -> None:
+    """The line says that the file is there, and Python does not end around threads that may still read."""
+    output = trace.parent / "o.json"
+    ran = spawn(str(int(number)), "replace", "summarize", "-q", trace, "-o", output, script=AFTER_CALL)
+    assert the_line(ran, status, code) == f"{code}; {output} was written whole, and nothing else"
+    assert output.exists()
+    assert "Python ended" not in ran.out
+
+
+@pytest.mark.slow
+def test_a_second_signal_while_the_first_is_obeyed(trace: Path) -> None:
+    words = ("summarize", "-q", trace, "-o", trace.parent / "o.json")
+    with untouched(trace.parent):
+        ran = spawn(str(int(signal.SIGTERM)), "unlink", *words, script=AFTER_CALL)
+    assert the_line(ran, 143, "terminated") == "terminated; nothing was written"
+
+
+@pytest.mark.parametrize(("where", "said"), [("destructor", ""), ("held", "whole\n")])
+def test_a_signal_is_raised_where_it_is_not_lost(where: str, said: str) -> None:
+    ran = spawn(str(int(signal.SIGTERM)), where, script=RAISED)
+    assert (ran.status, ran.out, ran.err) == (7, f"{said}received {int(signal.SIGTERM)}\n", "")
+
+
+def test_a_workload_is_ended_by_an_exception(tmp_path: Path) -> None:
+    """A workload ends other processes before it ends, so that the signal must pass through it."""
+    script = """
+import os, signal, sys
+from nsys_digest.workloads.phases import reader
+def read_log(*_):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        print("ended the others", flush=True)
+reader.read_log = read_log
+from nsys_digest.__main__ import main
+sys.exit(main())
+"""
+    log = ROOT / "fixtures" / "workloads" / "opd.log"
+    ran = spawn("workload", "phases", log, log, script=script, cwd=tmp_path)
+    assert ran.out == "ended the others\n"
+    assert the_line(Ran(ran.status, "", ran.err), 143, "terminated") == "terminated; nothing was written"
 
 
 def test_a_shortage_names_the_trace_in_every_command(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +207,7 @@ def literals(node: ast.expr) -> set[str]:
 
 @pytest.mark.slow
 def test_every_line_on_standard_error_has_a_code_that_is_told() -> None:
-    """Only ``note`` writes there, but for annotations; each call of it and of ``warn`` ends in a code."""
+    """Only ``note`` writes there, but for annotations and the help; each call of it and of ``warn`` ends in a code."""
     told = set(re.findall(r"^(?:### |\| )`([a-z-]+)`", (ROOT / "docs" / "messages.md").read_text(), re.MULTILINE))
     codes: set[str] = set()
     printing = []
@@ -140,7 +225,7 @@ def test_every_line_on_standard_error_has_a_code_that_is_told() -> None:
                 printing.append(path.name)
     assert codes <= told
     assert {"baseline-dropped", "baseline-short", "trace-recorded", "phases-compared"} <= codes
-    assert sorted(printing) == ["ci.py", "output.py"]
+    assert sorted(printing) == ["__init__.py", "ci.py", "output.py"]
 
 
 def test_a_string_that_is_missing_has_one_name() -> None:

@@ -21,6 +21,29 @@ def grown(array: Int64s, length: int, fill: int = 0) -> Int64s:
 _SUM_LIMIT = 2.0**63 * (1 - 2.0**-20)  # room for the rounding of the doubles that watch it
 
 
+class Bounds:
+    """The least and the greatest value by small id."""
+
+    def __init__(self) -> None:
+        """Start without a value."""
+        self._low = np.full(64, _INT64_MAX)
+        self._high = np.full(64, -_INT64_MAX)
+
+    def add(self, ids: Int64s, values: Int64s) -> None:
+        """Take one value for the id of the same position; both of shape (n,)."""
+        if ids.size:
+            length = int(ids.max()) + 1
+            self._low, self._high = grown(self._low, length, _INT64_MAX), grown(self._high, length, -_INT64_MAX)
+            np.minimum.at(self._low, ids, values)
+            np.maximum.at(self._high, ids, values)
+
+    def of(self, number: int) -> tuple[int, int] | None:
+        """Return (least, greatest) of an id; None where it has no value."""
+        if number >= self._low.size or self._low[number] > self._high[number]:
+            return None
+        return int(self._low[number]), int(self._high[number])
+
+
 class Totals:
     """Count and sum by small id, exact: ``np.add.at`` on int64, since a weighted ``bincount`` adds in doubles."""
 

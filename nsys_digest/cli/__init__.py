@@ -29,6 +29,7 @@ from nsys_digest.cli import (
     summarize,
     workload,
 )
+from nsys_digest.cli.memory import make_sure_of_room
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.cli.scarce import shortage
 from nsys_digest.cli.usage import UsageError, usage_message
@@ -77,10 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Arrow's own pool keeps what is freed; with the system's, peak memory is a tenth less.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     output.forget_written()
+    signals.say_written(output.written_line)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with signals.raised():
-            return _run(list(words))  # which typer takes apart
+        return _run(list(words))  # which typer takes apart
     except DigestError as error:
         return _fail(str(error), error.code, error.exit_status)
     except UsageError as error:
@@ -116,11 +117,14 @@ def _run(arguments: list[str]) -> int:
     command = _built(app)
     if not arguments:
         return _help()
-    if any(not word and not before.startswith("-") for before, word in pairwise(arguments)):
+    if arguments[0] != "record" and any(
+        not word and not option.startswith("-") for option, word in pairwise(arguments)
+    ):
         raise UsageInvalid("an argument is empty; a variable of the shell that should fill it may not be set")
     # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
     try:
         with command.make_context("nsys-digest", arguments) as context:
+            make_sure_of_room()
             command.invoke(context)
     except typer.Exit as done:
         output.flush_stdout()
@@ -151,5 +155,6 @@ def _complete(arguments: list[str]) -> None:
 
 
 def _fail(message: str, code: str, status: int) -> int:
+    signals.ignore()
     output.note(message, code)
     return status

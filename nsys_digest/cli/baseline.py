@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -12,6 +11,16 @@ import typer
 from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StepName, StoreFolder, Warmup
 from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side, warn_of_damaged
+from nsys_digest.cli.selection import (
+    Devices,
+    Processes,
+    SkipWarmup,
+    Streams,
+    Window,
+    Within,
+    selection_keywords,
+    together,
+)
 from nsys_digest.units import counted
 
 if TYPE_CHECKING:
@@ -24,7 +33,7 @@ app = typer.Typer(
 )
 
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="What to call it, such as a branch.")]
-Runs: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUN", help="Traces or stored digests.")]
+Runs: TypeAlias = Annotated[list[str], typer.Argument(metavar="RUN", help="Traces or stored digests.")]
 Commit: TypeAlias = Annotated[
     str | None, typer.Option("--commit", metavar="ID", help="The commit. Default: $GITHUB_SHA or $CI_COMMIT_SHA.")
 ]
@@ -37,6 +46,12 @@ def save(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     warmup: Warmup = None,
     categories: CategoriesFile = None,
     fold: Folds = None,
@@ -47,7 +62,10 @@ def save(
     """
     from nsys_digest.gate.baselines import Store
 
-    side = read_side(runs, steps=steps, warmup=warmup, categories=categories, folds=fold or ()).side
+    looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
+    side = read_side(
+        runs, **together(looked_at, steps=steps, warmup=warmup, categories=categories, folds=fold or ())
+    ).side
     saved = Store(store).save(name, side, commit or _commit())
     write_paths(saved)
 
@@ -60,6 +78,12 @@ def update(
     commit: Commit = None,
     store: StoreFolder = None,
     steps: StepName = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     warmup: Warmup = None,
     categories: CategoriesFile = None,
     fold: Folds = None,
@@ -70,7 +94,10 @@ def update(
     """
     from nsys_digest.gate.baselines import Store
 
-    side = read_side(runs, steps=steps, warmup=warmup, categories=categories, folds=fold or ()).side
+    looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
+    side = read_side(
+        runs, **together(looked_at, steps=steps, warmup=warmup, categories=categories, folds=fold or ())
+    ).side
     saved, dropped = Store(store).update(name, side, commit or _commit(), keep)
     write_paths(saved)
     if dropped:

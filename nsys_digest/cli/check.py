@@ -22,6 +22,16 @@ from nsys_digest.cli.options import (
 )
 from nsys_digest.cli.output import Format, check_output, chosen_format, end_with, in_ci, try_all, write
 from nsys_digest.cli.runs import files_of, read_side
+from nsys_digest.cli.selection import (
+    Devices,
+    Processes,
+    SkipWarmup,
+    Streams,
+    Window,
+    Within,
+    selection_keywords,
+    together,
+)
 from nsys_digest.errors import DigestError, UsageInvalid
 
 if TYPE_CHECKING:
@@ -67,6 +77,12 @@ def command(
     ] = None,
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     warmup: Warmup = None,
     categories: CategoriesFile = None,
     fold: Folds = None,
@@ -94,7 +110,8 @@ def command(
         for source in sources:
             check_output(path, source)
     _check_apart([path for path in outputs if path is not None], policy)
-    options: SummarizeKeywords = {"steps": steps, "warmup": warmup, "categories": categories, "folds": fold or ()}
+    looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
+    options = together(looked_at, steps=steps, warmup=warmup, categories=categories, folds=fold or ())
     limits = [
         (key, text)
         for key, texts in (("max", most), ("min", least), ("max_change", max_change))
@@ -118,6 +135,10 @@ def command(
     policy_file = None if policy is None else str(policy)
     wanted = Wanted(output, chosen, compact, json_file, markdown_file, junit, sarif, github)
     try:
+        from nsys_digest.api import asked_of
+
+        asked = asked_of(options, allowed)
+        options.update(asked.keywords())
         of_head = read_side(head, store, **options)
         of_base = read_side(baseline, store, of_head.side, **options) if baseline else None
         result = check_sides(
@@ -126,6 +147,7 @@ def command(
             allowed,
             allow_mismatch=reasons,
             min_repeats=min_repeats,
+            asked=asked,
             notes=[note for side in (of_head, of_base) if side is not None for note in (*side.damaged, *side.notes)],
         )
     except DigestError as error:
@@ -138,6 +160,7 @@ def command(
         return
     kept = {"--store": store, "--steps": steps, "--warmup": warmup, "--categories": categories}
     again = [word for flag, value in kept.items() if value is not None for word in (flag, str(value))]
+    again += [] if allowed.selection == asked else asked.command_words()
     again += [word for rule in fold or () for word in ("--fold", rule)]
     forms = forms_of_result(result, policy_file, top, again)
     end_with(result.error(), try_all(wanted.writers(forms, to_stdout=True)))

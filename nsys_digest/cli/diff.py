@@ -20,10 +20,20 @@ from nsys_digest.cli.options import (
 )
 from nsys_digest.cli.output import check_output, chosen_format, note, write_report
 from nsys_digest.cli.runs import files_of, read_side
+from nsys_digest.cli.selection import (
+    Devices,
+    Processes,
+    SkipWarmup,
+    Streams,
+    Window,
+    Within,
+    selection_keywords,
+    together,
+)
 from nsys_digest.errors import UsageInvalid
 
 if TYPE_CHECKING:
-    from nsys_digest.options import SummarizeKeywords
+    pass
 
 
 def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str], list[str]]:
@@ -53,6 +63,10 @@ def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str],
     return runs[:1], runs[1:]
 
 
+if TYPE_CHECKING:
+    pass
+
+
 def command(
     runs: Annotated[
         list[str] | None,
@@ -77,6 +91,12 @@ def command(
     ] = "0s",
     allow_mismatch: AllowUnlike = None,
     steps: StepName = None,
+    window: Window = None,
+    within: Within = None,
+    skip_warmup: SkipWarmup = False,
+    device: Devices = None,
+    process: Processes = None,
+    stream: Streams = None,
     warmup: Warmup = None,
     categories: CategoriesFile = None,
     fold: Folds = None,
@@ -97,12 +117,13 @@ def command(
     threshold = read_threshold(min_change)
     reasons = words_of(allow_mismatch)
     check_reasons(reasons)
-    options: SummarizeKeywords = {"steps": steps, "warmup": warmup, "categories": categories, "folds": fold or ()}
+    looked_at = selection_keywords(window, within, skip_warmup, device, process, stream)
+    options = together(looked_at, steps=steps, warmup=warmup, categories=categories, folds=fold or ())
     head_side = read_side(of_head, store, **options)
     base_side = read_side(of_base, store, head_side.side, **options)
     for text in (*head_side.notes, *base_side.notes):
         note(f"note: {text}", "baseline-short")
-    found = diff(base_side.side, head_side.side, allow_mismatch=reasons, categories=categories)
+    found = diff(base_side.side, head_side.side, allow_mismatch=reasons, **together(looked_at, categories=categories))
     from nsys_digest.report.diff import diff_report
 
     write_report(lambda: found.to_json(compact=compact), lambda: diff_report(found, top, threshold), chosen, output)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from nsys_digest import signals
 from nsys_digest.cli.options import FormatChoice
 from nsys_digest.cli.output import Format, check_output, flush_stdout, note
 from nsys_digest.errors import DigestError, UsageInvalid
@@ -109,7 +110,8 @@ def record_and_digest(
         if digest.absolute() in {target.trace.absolute(), target.report.absolute()}:
             raise UsageInvalid(f"{digest}: this will be the trace; choose another file for the digest")
     flush_stdout()
-    recorded = record(program, target, recording)
+    with signals.raised():
+        recorded = record(program, target, recording)
     if not quiet:
         note(_outcome(recorded), "trace-recorded")
     if summarize or digest is not None:
@@ -132,7 +134,7 @@ def _digest(recorded: Recorded, file: Path | None, format: Format | None, quiet:
     from nsys_digest.cli import summarize
 
     try:
-        summarize.command(recorded.trace, format=format, output=file, quiet=quiet)
+        summarize.print_digest(recorded.trace, {}, format=format, output=file, quiet=quiet)
     except DigestError as error:
         if recorded.status == 0 and recorded.stopped is None:
             raise

@@ -9,7 +9,7 @@ from pathlib import Path
 from nsys_digest.errors import OutOfResources
 from nsys_digest.files import is_scarce
 
-_MEMORY = "there is not enough memory; close other programs, or raise the limit, as with: ulimit -v unlimited"
+NO_MEMORY = "there is not enough memory; close other programs, or raise the limit, as with: ulimit -v unlimited"
 _HANDLES = "no further file can be opened; raise the limit, as with: ulimit -n 1024"
 _THREADS = "no further thread can be started; close other programs, or raise the limit, as with: ulimit -u 4096"
 _DEPTH = "it is nested too deeply to be worked on; write it again"
@@ -17,10 +17,10 @@ _DEPTH = "it is nested too deeply to be worked on; write it again"
 _SIGNS = (
     ("start new thread", _THREADS),
     ("Too many open files", _HANDLES),
-    ("failed to map segment", _MEMORY),
-    ("Cannot allocate memory", _MEMORY),
-    ("cannot allocate memory", _MEMORY),
-    ("allocate", _MEMORY),
+    ("failed to map segment", NO_MEMORY),
+    ("Cannot allocate memory", NO_MEMORY),
+    ("cannot allocate memory", NO_MEMORY),
+    ("allocate", NO_MEMORY),
 )
 
 
@@ -29,11 +29,11 @@ def shortage(error: BaseException | None) -> str | None:
     if error is None:
         return None
     if isinstance(error, MemoryError):
-        return _MEMORY
+        return NO_MEMORY
     if isinstance(error, RecursionError):
         return _DEPTH
     if isinstance(error, OSError) and is_scarce(error):
-        return _HANDLES if "open files" in str(error) else _MEMORY
+        return _HANDLES if "open files" in str(error) else NO_MEMORY
     if isinstance(error, RuntimeError | ImportError | OSError | SystemError):
         found = next((line for sign, line in _SIGNS if sign in str(error)), None)
         return found or shortage(error.__cause__ or error.__context__)

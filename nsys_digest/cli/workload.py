@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from nsys_digest import signals
 from nsys_digest.cli import workload_opd, workload_patterns, workload_phases, workload_serve, workload_train
 
 app = typer.Typer(
@@ -11,6 +12,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def _started(context: typer.Context) -> None:
+    context.with_resource(signals.raised())  # a workload ends its processes before it ends
+
+
 app.command("patterns")(workload_patterns.command)
 app.command("serve")(workload_serve.command)
 app.command("train")(workload_train.command)

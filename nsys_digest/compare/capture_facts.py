@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from nsys_digest.model.base_types import OTHER_NAMES, Device
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.section_types import NEED_CATEGORIES, NEEDED_ALIKE
+from nsys_digest.model.selection_options import WHOLE_TRACE_WORDS, SelectionOptions
 
 
 def _whole(base: str, head: str) -> tuple[str, str]:
@@ -121,6 +123,20 @@ def _steps(digest: Digest) -> str | None:
     return f"{capture.steps!r}{apart}"
 
 
+def selection_words(digest: Digest) -> str:
+    """Return what was looked at, in the words in which it was asked for."""
+    capture = digest.capture
+    words = [] if capture.window is None else [_SAID.sub("", capture.window.asked)]
+    asked = SelectionOptions(
+        devices=capture.devices or (), processes=capture.selected_processes or (), streams=capture.streams or ()
+    )
+    return "; ".join((*words, *asked.filter_words)) or WHOLE_TRACE_WORDS
+
+
+_SAID: Final = re.compile(r"(?<=skip-warmup) \(from .*\)\Z", re.DOTALL)
+"""What skip-warmup chose."""
+
+
 def _failed_calls(digest: Digest) -> str | None:
     if digest.failed_calls is None:
         return None
@@ -134,6 +150,7 @@ FACTS: Final = (
     Fact("graph-mode", "CUDA graph trace mode", _graph_mode),
     Fact("nsys-version", "major version of nsys", _nsys_version),
     Fact("trace-options", "events traced", _traced),
+    Fact(_OPTIONS, "what is looked at", selection_words),
     Fact(_OPTIONS, "sections of the digest", _sections, _apart),
     Fact(_OPTIONS, "dispatch prefix", lambda digest: repr(digest.capture.dispatch_prefix)),
     Fact(_OPTIONS, "range names", _names),

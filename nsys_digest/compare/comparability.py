@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from nsys_digest.compare.capture_facts import FACTS, Fact
+from nsys_digest.compare.capture_facts import FACTS, Fact, selection_words
 from nsys_digest.compare.runs import Run, RunSet
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
 from nsys_digest.model.catalogue import label, part, result
 from nsys_digest.model.cuda_calls import GRAPH_LAUNCH_CALLS, call_name
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.selection_options import WHOLE_TRACE, SelectionOptions
 
 MISMATCH_CODES: Final[Mapping[str, str]] = {
     "gpu-model": "the GPUs that did work are of other models",
@@ -18,7 +19,8 @@ MISMATCH_CODES: Final[Mapping[str, str]] = {
     "graph-mode": "CUDA graphs were traced as a whole on one side, and node by node on the other",
     "nsys-version": "the traces are of different major versions of nsys",
     "trace-options": "GPU work, CUDA API calls or NVTX were traced on one side only",
-    "window-or-filters": "the digests were made with other options: sections, names, kernel categories or steps",
+    "window-or-filters": "the digests look at other parts of their traces, or were made with other options: sections, "
+    "names, kernel categories or steps",
     "failed-calls": "other CUDA API calls returned an error",
     "truncated": "a capture is incomplete: events are missing",
 }
@@ -97,8 +99,23 @@ def unknown_facts(base: RunSet, head: RunSet) -> tuple[Unknown, ...]:
     )
 
 
-def comparability(base: RunSet, head: RunSet, allow: Iterable[str] = ()) -> Comparability:
+def not_as_asked(side: RunSet, name: str, asked: SelectionOptions) -> Iterator[Difference]:
+    """Yield a difference for each run that looks at something else than is asked for, where anything is."""
+    for run in side.runs:
+        own = selection_words(run.digest)
+        if not asked.is_whole and own != asked.words:
+            message = f"what is looked at: {own} in {name} ({run.source}), and {asked.words} is asked for"
+            yield Difference(
+                "window-or-filters", message, *((own, asked.words) if name == "BASE" else (asked.words, own))
+            )
+
+
+def comparability(
+    base: RunSet, head: RunSet, allow: Iterable[str] = (), asked: SelectionOptions = WHOLE_TRACE
+) -> Comparability:
     """Return what was found, once nothing but the reasons in ``allow`` stands against comparing.
+
+    ``asked`` is what both sides are to look at; the whole trace is nothing to ask for.
 
     Raises:
         UsageInvalid: ``allow`` has a reason that does not exist.
@@ -107,6 +124,7 @@ def comparability(base: RunSet, head: RunSet, allow: Iterable[str] = ()) -> Comp
     """
     allowed = check_reasons(allow)
     found = mismatches(base, head)
+    found += (*not_as_asked(base, "BASE", asked), *not_as_asked(head, "HEAD", asked))
     refused = [difference for difference in found if difference.code not in allowed]
     if refused:
         reasons = ",".join(dict.fromkeys(difference.code for difference in found))

@@ -22,6 +22,7 @@ from nsys_digest.model.base_types import Warn
 from nsys_digest.model.catalogue import computed, document, figure, label, part, result
 from nsys_digest.model.digest import TOOL
 from nsys_digest.model.kernel_categories import KernelCategories
+from nsys_digest.model.selection_options import WHOLE_TRACE, SelectionOptions
 from nsys_digest.model.stored_document import StoredDocument
 
 DIFF_SCHEMA_VERSION: Final = "1.0"
@@ -113,6 +114,7 @@ def compare(
     head: RunSet,
     *,
     allow_mismatch: Iterable[str] = (),
+    asked: SelectionOptions = WHOLE_TRACE,
     kernel_categories: Callable[[], KernelCategories],
     tool_version: str,
 ) -> Diff:
@@ -123,7 +125,7 @@ def compare(
         CapturesMismatch: there is a reason not to compare that is not allowed.
 
     """
-    found = comparability(base, head, allow_mismatch)
+    found = comparability(base, head, allow_mismatch, asked)
     sides = _compared(base), _compared(head)
     ours, theirs = base.runs[sides[0].typical].digest, head.runs[sides[1].typical].digest
     return Diff(

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TypeAlias
 
 from nsys_digest import __version__
-from nsys_digest.compare.comparability import Comparability, Difference, comparability, repeat_mismatches
+from nsys_digest.compare.comparability import Comparability, Difference, comparability, not_as_asked, repeat_mismatches
 from nsys_digest.compare.devices import documents
 from nsys_digest.compare.runs import RunSet
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
@@ -24,6 +24,7 @@ from nsys_digest.model.catalogue import Json
 from nsys_digest.model.figures import lists_all, names, select
 from nsys_digest.model.paths import Path, path_text
 from nsys_digest.model.quantity import shown, shown_allowance, shown_limit
+from nsys_digest.model.selection_options import WHOLE_TRACE, SelectionOptions
 
 Values: TypeAlias = tuple[float | None, ...]
 
@@ -43,9 +44,10 @@ def check_sides(
     *,
     allow_mismatch: Iterable[str] = (),
     min_repeats: int | None = None,
+    asked: SelectionOptions = WHOLE_TRACE,
     notes: Sequence[str] = (),
 ) -> CheckResult:
-    """Hold HEAD to a policy, against a baseline where there is one.
+    """Hold HEAD to a policy, against a baseline where there is one; ``asked`` is what both are to look at.
 
     Raises:
         UsageInvalid: the policy compares, and there is no baseline.
@@ -57,7 +59,7 @@ def check_sides(
     head, twice = distinct(head)
     base, twice_too = (None, ()) if base is None else distinct(base)
     check_repeats(head, base, policy.noise.min_repeats if min_repeats is None else min_repeats)
-    found = _comparability(head, base, tuple(allow_mismatch))
+    found = _comparability(head, base, tuple(allow_mismatch), asked)
     after, noted = documents(head, head.runs[0].digest)
     before, noted_too = (None, ()) if base is None else documents(base, head.runs[0].digest)
     sides = _Sides(after, before)
@@ -92,10 +94,10 @@ def _check_baseline(policy: Policy, base: RunSet | None) -> None:
         )
 
 
-def _comparability(head: RunSet, base: RunSet | None, allow: tuple[str, ...]) -> Comparability:
+def _comparability(head: RunSet, base: RunSet | None, allow: tuple[str, ...], asked: SelectionOptions) -> Comparability:
     if base is not None:
-        return comparability(base, head, allow)
-    among: tuple[Difference, ...] = repeat_mismatches(head, "HEAD")
+        return comparability(base, head, allow, asked)
+    among: tuple[Difference, ...] = (*repeat_mismatches(head, "HEAD"), *not_as_asked(head, "HEAD", asked))
     refused = [difference for difference in among if difference.code not in allow]
     if refused:
         reasons = "; ".join(f"{difference.message} ({difference.code})" for difference in refused)

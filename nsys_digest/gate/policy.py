@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from nsys_digest.errors import PolicyInvalid
+from nsys_digest.errors import PolicyInvalid, UsageInvalid
 from nsys_digest.files import read_text_file
 from nsys_digest.gate.finding_limits import FINDING_KEYS, FindingLimits, read_finding_limits
 from nsys_digest.gate.policy_mistakes import check_code, clipped, close_matches, limit_amount, unknown_figure
@@ -17,6 +17,7 @@ from nsys_digest.gate.significance import HIGHEST_CONFIDENCE
 from nsys_digest.model.figures import units
 from nsys_digest.model.paths import Pattern, Segment, parse_glob, parse_path
 from nsys_digest.model.quantity import is_share, share
+from nsys_digest.model.selection_options import WHOLE_TRACE, SelectionOptions, selection_of
 from nsys_digest.model.toml_text import MOST_BYTES, parse_toml
 
 Bad: TypeAlias = Literal["up", "down", "either"]
@@ -106,6 +107,8 @@ class Policy:
     presences: tuple[Presence, ...]
     noise: Noise
     findings: FindingLimits | None = None
+    selection: SelectionOptions = WHOLE_TRACE
+    """What traces are to be looked at for; the whole trace is nothing to ask for."""
 
 
 def load_policy(path: Path | None) -> Policy:
@@ -143,7 +146,8 @@ def parse_policy(text: str, source: str) -> Policy:
         document = parse_toml(text)
     except ValueError as error:
         raise PolicyInvalid(f"{source}: this cannot be read as TOML ({error}); see docs/policy.md") from None
-    _at(source, _checked, document, ("version", "noise", "rule", "require", "forbid", "findings"))
+    keys = ("version", "noise", "selection", "rule", "require", "forbid", "findings")
+    _at(source, _checked, document, keys)
     if document.get("version", 1) != 1:
         raise PolicyInvalid(
             f"{source}: version {clipped(repr(document['version']))} is not known; this version reads 1"
@@ -157,12 +161,16 @@ def parse_policy(text: str, source: str) -> Policy:
     noise = document.get("noise", {})
     if not isinstance(noise, dict):
         raise PolicyInvalid(f"{source}: noise is no table; begin it with [noise]")
+    selection = document.get("selection", {})
+    if not isinstance(selection, dict):
+        raise PolicyInvalid(f"{source}: selection is no table; begin it with [selection]")
     policy = Policy(
         source,
         tuple(rules),
         tuple(presences),
         _at(f"{source}, noise", _noise, noise),
-        _findings(document["findings"], text, source) if "findings" in document else None,
+        findings=_findings(document["findings"], text, source) if "findings" in document else None,
+        selection=_at(f"{source}, selection", _selection, selection),
     )
     if not policy.rules and not policy.presences and policy.findings is None:
         raise PolicyInvalid(f"{source}: there is no rule in it, so it would pass everything; see docs/policy.md")
@@ -339,6 +347,15 @@ def _presence(required: bool) -> Callable[[Mapping[str, Any], int, int | None], 
         return Presence(number, line, required, kinds[0], name, text, _text(table, "why"))
 
     return read
+
+
+def _selection(table: Mapping[str, Any]) -> SelectionOptions:
+    _checked(table, ("window", "in", "skip_warmup", "device", "process", "stream"))
+    named = {"within" if key == "in" else key: value for key, value in table.items()}
+    try:
+        return selection_of(**named)
+    except UsageInvalid as error:
+        raise ValueError(str(error)) from None
 
 
 def _noise(table: Mapping[str, Any]) -> Noise:

@@ -52,13 +52,21 @@ class NvtxRange:
     gpu_overlap_ns: int = figure(
         "s", "the part of that union in which any GPU was busy; 0 where no GPU activity was recorded", label="GPU busy"
     )
+    whole_sum_ns: int | None = figure(
+        "s",
+        "sum of the whole lengths, of which the window may hold a part; only with a window",
+        label="whole sum",
+        left_out=True,
+        default=None,
+    )
     detail: NvtxDetail | None = part("what section nvtx adds", inline=True, default=None)
 
     @property
-    @computed("sum over count", unit="s", bad="up", label="mean", after="detail.open_count")
+    @computed("sum of the whole lengths over count", unit="s", bad="up", label="mean", after="detail.open_count")
     def mean_s(self) -> float | None:
         """Mean length in seconds; None without a range."""
-        return to_seconds(self.sum_ns) / self.count if self.count else None
+        lengths_ns = self.sum_ns if self.whole_sum_ns is None else self.whole_sum_ns
+        return to_seconds(lengths_ns) / self.count if self.count else None
 
 
 @result
@@ -142,6 +150,27 @@ class RunFacts:
     )
 
 
+@result
+class Stretch:
+    """A stretch of time, half-open; written as ``[start_ns, end_ns]``."""
+
+    AS_LIST: ClassVar = True
+
+    start_ns: int = label("position on the trace's own clock", counts="ns")
+    end_ns: int = label("position on the trace's own clock, behind the last nanosecond", counts="ns")
+
+
+@result
+class Window:
+    """The part of the time that was looked at; see docs/selection.md for what that does to each figure."""
+
+    MORE_KEYS: ClassVar = True
+
+    asked: str = label("what was asked for, in words", key="from")
+    what: tuple[Stretch, ...] = part("the stretches, `[start_ns, end_ns]`: in order, neither touching nor overlapping")
+    length_ns: int = figure("s", "their length", label="window")
+
+
 @document
 class Capture:
     """What the trace says of itself, and the options of the digest that change its figures.
@@ -163,6 +192,7 @@ class Capture:
     gpus: tuple[Gpu, ...] = part("CUDA GPUs of the machine, by ordinal, those without one last")
     processes: tuple[Process, ...] = part("processes with at least one row, by pid")
     incomplete: bool = label("whether GPU rows are missing, so that busy is a lower bound", default=False)
+    window: Window | None = part("the part of the time that was looked at; null: all of it", default=None)
     dispatch_prefix: str = label("as `--dispatch-prefix` says", within="filters")
     raw_nvtx_names: bool = label("as `--raw-nvtx-names` says", within="filters")
     sections: tuple[str, ...] = label(
@@ -188,11 +218,19 @@ class Capture:
         default=None,
     )
     traced: Traced = part("what was traced, with or without events", default=Traced())
-
-    @property
-    @computed("null: the whole trace", after="incomplete")
-    def window(self) -> None:
-        """The part of the trace that was looked at; None for all of it."""
+    devices: tuple[int, ...] | None = part(
+        "CUDA ordinals, as `--device` says; no key: all", within="filters", left_out=True, default=None
+    )
+    selected_processes: tuple[str, ...] | None = part(
+        "ids or names, as `--process` says; no key: all",
+        key="processes",
+        within="filters",
+        left_out=True,
+        default=None,
+    )
+    streams: tuple[int, ...] | None = part(
+        "CUDA streams, as `--stream` says; no key: all", within="filters", left_out=True, default=None
+    )
 
 
 @result

@@ -103,6 +103,7 @@ def figure(
     may_have: tuple[str, ...] = (),
     least: float | None = 0,
     most: float | None = None,
+    left_out: bool = False,
     default: Any = MISSING,
 ) -> Any:
     """Declare a number that is measured, or a mapping of such; a document without its key has the default."""
@@ -119,6 +120,7 @@ def figure(
             may_have=may_have,
             least=least,
             most=most,
+            left_out=left_out,
         ),
         default=default,
     )

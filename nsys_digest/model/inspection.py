@@ -53,7 +53,9 @@ class Inspection:
     tables: tuple[TableFact, ...] = part("tables with rows, by name")
     first_ns: int | None = label("position of the first event on the trace's own clock", counts="ns")
     last_ns: int | None = label("position of the last end of an event on the trace's own clock", counts="ns")
-    times_exact: bool = label("whether both positions and all rows are exact")
+    gpu_first_ns: int | None = label("position of the first GPU work on the trace's own clock", counts="ns")
+    gpu_last_ns: int | None = label("position of the last end of GPU work on the trace's own clock", counts="ns")
+    times_exact: bool = label("whether these positions and all rows are exact")
     missing: tuple[str, ...] = label("what is missing, and why it matters")
     diagnostics: tuple[LogLine, ...] = part("warnings and errors of the collector's own log")
 

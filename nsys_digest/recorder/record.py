@@ -5,17 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nsys_digest.errors import CommandNotFound, DigestError, NsysMissing, RecordFailed, RecordTimedOut, UsageInvalid
+from nsys_digest.files import WRITTEN
 from nsys_digest.recorder.find import Nsys, find_nsys
 from nsys_digest.recorder.libraries import IMPORTER, importer_of, missing_libraries, packages_of
 from nsys_digest.recorder.options import Recording, check_options, nsys_command, nsys_environment
 from nsys_digest.recorder.supervise import Ended, Patience, Supervisor, program_words, signals_held, supported
+from nsys_digest.signals import SignalReceived
 
 _SUFFIXES = {".sqlite", ".nsys-rep", ".qdstrm"}
 _PREFIX = ".nsys-digest-"
@@ -101,7 +102,7 @@ def record(
         CommandNotFound: the program is not there or may not be run.
         UsageInvalid: an option makes no sense, or the folder cannot be written.
         RecordFailed, RecordTimedOut: no trace came.
-        KeyboardInterrupt: Ctrl-C, and no trace came.
+        SignalReceived: a signal ended it, and no trace came.
 
     """
     check_options(recording)
@@ -168,6 +169,7 @@ def _outcome(nsys: Nsys, ended: Ended, target: Target, recording: Recording, wor
         report = _move(written.report, place, ".nsys-rep", recording.force)
     elif recording.force:
         place.report.unlink(missing_ok=True)  # that of an earlier recording would go with the wrong trace
+    WRITTEN.extend(str(file) for file in (trace, report) if file is not None)
     stopped: DigestError | None = None
     if ended.timed_out:
         stopped = RecordTimedOut(
@@ -217,8 +219,8 @@ def _failure(nsys: Nsys, ended: Ended, target: Target, recording: Recording, wor
         if rescued is None and written.file(suffix).is_file():
             free = target if not target.file(suffix).exists() else target.next()
             rescued = _move(written.file(suffix), free, suffix, force=False)
-    if rescued is None and ended.signal == signal.SIGINT:
-        return KeyboardInterrupt()
+    if rescued is None and ended.signal is not None:
+        return SignalReceived(ended.signal)
     said = _said(work / "nsys.log")
     if ended.timed_out:
         kept = f"its data is in {rescued}" if rescued else "there is no trace"
@@ -238,9 +240,6 @@ def _failure(nsys: Nsys, ended: Ended, target: Target, recording: Recording, wor
             f"nsys wrote a report and no SQLite export; it is in {rescued}; try: nsys export --type sqlite "
             f"{rescued}{said}"
         )
-    if ended.signal is not None:
-        name = signal.Signals(ended.signal).name
-        return RecordFailed(f"{name} ended the recording before there was a trace; nothing was written{said}")
     cause = ""
     if recording.capture_range != "none":
         cause = f"; did the range of --capture-range {recording.capture_range} begin?"

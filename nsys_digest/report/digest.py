@@ -13,9 +13,11 @@ from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, 
 from nsys_digest.report.figure_columns import NAME_OF_ROW, made, mean, of, share, table, told
 from nsys_digest.report.findings import first_findings, rest_command
 from nsys_digest.report.sections import section_blocks
+from nsys_digest.report.selected import selected
 from nsys_digest.report.steps import candidates_line
 from nsys_digest.units import MISSING, counted
 
+_OF_WINDOW: Final = "the length of the window"
 _SPAN: Final = of(Digest, "gpu_activity_span_ns")
 _BUSY: Final = of(Digest, "gpu_busy_union_ns", "busy")
 _IDLE: Final = of(Digest, "gpu_idle_within_span_ns", "idle")
@@ -52,6 +54,7 @@ def digest_report(digest: Digest, top: int) -> Report:
 
 def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     capture = digest.capture
+    yield from selected(digest.capture)
     product = " ".join(part for part in (capture.product, capture.product_version) if part) or "unknown"
     mode = f", CUDA graph trace mode {capture.graph_trace_mode}" if capture.graph_trace_mode else ""
     yield "nsys", f"{product}{mode}"
@@ -63,7 +66,7 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
         yield "range names folded by", ", ".join(map(named, capture.folds))
     if digest.gpu_activity_span_ns is None:
         yield "GPU", "no GPU activity: busy and idle are unknown"
-    elif sum(sum(device.count.values()) for device in digest.devices) == 1:
+    elif capture.window is None and sum(sum(device.count.values()) for device in digest.devices) == 1:
         yield _SPAN.title, f"{_SPAN.cell((digest,))}, that of the only GPU operation: busy and idle say nothing"
     else:
         yield from _busy(digest)
@@ -76,7 +79,8 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
 
 def _busy(digest: Digest) -> Iterable[tuple[str, str]]:
     row = (digest,)
-    yield _SPAN.title, f"{_SPAN.cell(row)}, first start to last end over all devices"
+    of_window = digest.capture.window is not None
+    yield _SPAN.title, f"{_SPAN.cell(row)}, {_OF_WINDOW if of_window else 'first start to last end over all devices'}"
     for part, words in ((_BUSY, "any GPU at work"), (_IDLE, "no GPU at work")):
         yield part.title, f"{part.cell(row)} ({share(part, _SPAN).cell(row)}), {words}"
 
@@ -96,7 +100,7 @@ def _bar(device: Device) -> Bar:
     label = f"{device.device} {device.name or 'unknown GPU'}"
     if not device.did_work:
         return Bar(label, None, "no activity")
-    if sum(device.count.values()) == 1:
+    if sum(device.count.values()) == 1 and device.busy_ratio == 1:
         return Bar(label, None, f"one operation, of {_DEVICE_SPAN.cell((device,))}")
     return Bar(label, device.busy_ratio, f"{_SHARE_BUSY.cell((device,))} busy")
 
@@ -204,6 +208,7 @@ def _dispatch(digest: Digest, top: int) -> Block:
 
 _SIZE, _SESSION = of(Inspection, "size_bytes"), of(Inspection, "session_ns")
 _FIRST, _LAST = of(Inspection, "first_ns"), of(Inspection, "last_ns")
+_GPU_FIRST, _GPU_LAST = of(Inspection, "gpu_first_ns"), of(Inspection, "gpu_last_ns")
 _ROWS: Final = of(TableFact, "rows")
 _TABLES: Final = (told(_ROWS.head, lambda row: _ROWS.cell(row) + ("" if row[0].exact else " ~")), NAME_OF_ROW)
 
@@ -227,6 +232,10 @@ def inspection_report(found: Inspection) -> Report:
     ]
     if found.first_ns is not None and found.last_ns is not None:
         facts.append(("events", f"{about}{_FIRST.cell((found,))} to {_LAST.cell((found,))} on the trace's own clock"))
+    if found.gpu_first_ns is not None and found.gpu_last_ns is not None:
+        facts.append(
+            ("GPU work", f"{about}{_GPU_FIRST.cell((found,))} to {_GPU_LAST.cell((found,))}; give --window such times")
+        )
     shown = [fact for fact in found.tables if not fact.name.startswith("ENUM_")]
     gpus = tuple(
         (MISSING if gpu.ordinal is None else str(gpu.ordinal), gpu.name or "unknown", gpu.uuid or MISSING)

@@ -57,5 +57,5 @@ def base_figures(
         api=api_totals(scanned.api, strings),
         nvtx=ranges,
         range_idle_ns=idle_ns,
-        dispatch_timeline=dispatch_timeline(scanned.nvtx),
+        dispatch_timeline=dispatch_timeline(scanned.nvtx, selection),
     )

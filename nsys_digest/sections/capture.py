@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from nsys_digest.model.base_types import OPERATION_KINDS, ROW_KINDS, Capture, CategoriesFile, Gpu, Process, Traced
+from nsys_digest.model.base_types import (
+    OPERATION_KINDS,
+    ROW_KINDS,
+    Capture,
+    CategoriesFile,
+    Gpu,
+    Process,
+    Traced,
+    Window,
+)
+from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.nsys.capture import CaptureFacts
@@ -33,6 +43,8 @@ def capture(
     steps: str | None,
     warmup: int | None,
     incomplete: bool,
+    asked: SelectionOptions,
+    window: Window | None,
 ) -> Capture:
     """Put the facts and the rows of each process together; processes by pid."""
     processes = (
@@ -61,4 +73,8 @@ def capture(
         steps=steps,
         warmup=warmup,
         incomplete=incomplete,
+        window=window,
+        devices=asked.devices or None,
+        selected_processes=asked.processes or None,
+        streams=asked.streams or None,
     )

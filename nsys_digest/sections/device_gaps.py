@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Int64s, gaps, union
+from nsys_digest.algorithms.intervals import Int64s, gaps, subtract, union
 from nsys_digest.algorithms.lines import Lines
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.columns import Ints, small_ids
 from nsys_digest.trace.events import NONE, Events
 
@@ -22,7 +23,10 @@ class DeviceGaps:
     start_ns: Int64s
     end_ns: Int64s
     ended_by: Ints
-    """Index of the operation that ends each gap: of those that start with its end, the one that ends first."""
+    """Index of the operation that ends each gap: of those that start with its end, the one that ends first.
+
+    Of a gap that a window cuts it is the one that ended all of it; ``NONE`` behind the last operation.
+    """
 
     def some(self, chosen: Int64s | slice) -> DeviceGaps:
         """Return the gaps at those positions."""
@@ -58,14 +62,15 @@ class ThreadGaps:
             yield slice(at, min(at + _SLICE, high))
 
 
-def device_gaps(events: Events, device: int) -> DeviceGaps:
-    """Return the gaps between the busy stretches of a device."""
+def device_gaps(events: Events, device: int, selection: Selection = WHOLE) -> DeviceGaps:
+    """Return the gaps between the busy stretches of a device; with a window all of it in which the device was idle."""
     operations = events.operations
     own = np.flatnonzero((operations.device == device) & (operations.end_ns > operations.start_ns))
     start_ns, end_ns = operations.start_ns[own], operations.end_ns[own]
-    between = gaps(union(start_ns, end_ns))
+    busy = union(start_ns, end_ns)
+    between = gaps(busy) if selection.window is None else subtract(selection.window, busy)
     first = np.searchsorted(start_ns, between.end_ns, side="left")
-    behind = np.searchsorted(start_ns, between.end_ns, side="right")
+    behind = np.searchsorted(start_ns, np.append(start_ns, 0)[first], side="right")
     for several in np.flatnonzero(behind - first > 1).tolist():
         tied = np.arange(first[several], behind[several])
         ops = own[tied]
@@ -73,10 +78,11 @@ def device_gaps(events: Events, device: int) -> DeviceGaps:
         # of those that end first one that the trace can explain
         keys = (call, operations.correlation[ops], operations.kind[ops], call == NONE, end_ns[tied])
         first[several] = tied[np.lexsort(keys)[0]]
-    return DeviceGaps(between.start_ns, between.end_ns, small_ids(own[first], operations.start_ns.size))
+    ended_by = np.append(own, NONE)[first]
+    return DeviceGaps(between.start_ns, between.end_ns, small_ids(ended_by, operations.start_ns.size))
 
 
 def thread_of_gaps(events: Events, found: DeviceGaps) -> Int64s:
     """Return the thread of the call that launched the end of each gap, ``NONE`` where the trace does not say."""
-    call = events.operations.call[found.ended_by]
+    call = np.append(events.operations.call, NONE)[found.ended_by]  # NONE is the last position
     return np.where(call == NONE, NONE, events.calls.thread_of(call))

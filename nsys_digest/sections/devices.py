@@ -51,7 +51,7 @@ class GpuTime:
     span_ns: int | None
     devices: tuple[Device, ...]
     device_of_place: tuple[int, ...]
-    """Index into ``devices`` of each place of the totals."""
+    """Index into ``devices`` of each place of the totals, -1 of those that are not looked at."""
     guessed: tuple[int, ...]
     """Ordinals of one process each whose GPU name is a guess."""
     ambiguous: tuple[Ambiguous, ...]
@@ -83,7 +83,11 @@ def gpu_time(
     places = gpu.places
     keys: dict[_Key, int] = {}
     device_of = np.array(
-        [keys.setdefault(table.key(process, device), len(keys)) for process, device, _, _ in places], np.int64
+        [
+            keys.setdefault(table.key(place.process, place.device), len(keys)) if looked_at else -1
+            for place, looked_at in zip(places, gpu.looked_at, strict=True)
+        ],
+        np.int64,
     )
     owners = _Owners([process for process, _, _, _ in places], device_of.tolist())
     times = _Times(gpu, device_of, len(keys), owners, selection.length_ns)
@@ -110,7 +114,7 @@ def gpu_time(
     guessed = tuple(sorted(table.guessed - {device.ordinal for device in ambiguous}))
     if (span_ns or 0) * len(ordered) > _SPAN_LIMIT:
         raise OverflowError("spans more than 292 years over all GPUs, so that a time stamp is damaged")
-    device_of_place = tuple(position[device] for device in device_of.tolist())
+    device_of_place = tuple(position.get(device, -1) for device in device_of.tolist())
     return GpuTime(busy, span_ns, devices, device_of_place, guessed, ambiguous, table.shared())
 
 
@@ -156,7 +160,8 @@ class _Owners:
     def __init__(self, process_of_place: list[int], device_of_place: list[int]) -> None:
         users: defaultdict[int, dict[int, None]] = defaultdict(dict)
         for process, device in zip(process_of_place, device_of_place, strict=True):
-            users[device][process] = None
+            if device >= 0:
+                users[device][process] = None
         ids: dict[tuple[int, int], int] = {}
         self.of_device: dict[int, list[tuple[int, int]]] = {}
         """(globalPid, number) of each process of a device, in order of process."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -16,9 +16,10 @@ from nsys_digest.model.base_types import OTHER_NAMES, Warn
 from nsys_digest.model.step_types import DispatchStep
 from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import LaunchedWork
+from nsys_digest.sections.looked_at import LookedAt
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.trace.columns import Bools
-from nsys_digest.trace.events import Events, Marks
+from nsys_digest.trace.events import Marks
 from nsys_digest.units import counted
 
 _NO_GRAPH = frozenset({"none", "eager", "no", "off", "false", "0"})
@@ -55,28 +56,53 @@ class StepTimes:
     launched_busy_ns: Int64s | None
     """None where the trace has no GPU activity, so that nobody knows."""
     graph_launches: Int64s
+    whole: Bools
+    """Whether all of the step is in the window."""
+
+    def some(self, kept: Int64s) -> StepTimes:
+        """Return those of some marks."""
+        return StepTimes(
+            has_next=self.has_next[kept],
+            wall_ns=self.wall_ns[kept],
+            gpu_overlap_ns=None if self.gpu_overlap_ns is None else self.gpu_overlap_ns[kept],
+            launched_busy_ns=None if self.launched_busy_ns is None else self.launched_busy_ns[kept],
+            graph_launches=self.graph_launches[kept],
+            whole=self.whole[kept],
+        )
 
 
-def step_times(events: Events, work: LaunchedWork, busy: Intervals) -> StepTimes:
-    """Measure every mark's step; the last mark of a thread has none."""
-    marks, calls = events.marks, events.calls
+def step_times(looked: LookedAt, work: LaunchedWork, busy: Intervals, *, known: bool) -> tuple[Marks, StepTimes]:
+    """Measure the step of every mark that counts; the last mark of a thread has none.
+
+    A step counts where it has a part in the window, a mark without a step where it starts in it. ``busy`` is that of
+    the window, and ``known`` tells whether the trace has GPU work that is looked at.
+    """
+    marks, calls = looked.events.marks, looked.events.calls
     size = marks.start_ns.size
     has_next = np.append(marks.thread[1:] == marks.thread[:-1], False) if size else np.zeros(0, bool)
     until_ns = np.where(has_next, np.append(marks.start_ns[1:], 0), marks.start_ns) if size else marks.start_ns
     launched = work.begun_in(marks.thread, marks.start_ns, until_ns)
-    graph_calls = np.flatnonzero(calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool))
+    is_graph = calls.graph_group[calls.group] if calls.group.size else np.zeros(0, bool)
+    graph_calls = np.flatnonzero(is_graph if looked.calls is None else is_graph & looked.calls)
     graph_ns, edges = calls.start_ns[graph_calls], np.searchsorted(graph_calls, calls.edges)
     thread = np.minimum(marks.thread, len(calls.threads))  # threads without a call are alike: an empty line at the end
     edges = np.append(edges, edges[-1])
     first, after = (positions(graph_ns, edges, thread, times) for times in (marks.start_ns, until_ns))
-    known = bool(busy.start_ns.size)
-    return StepTimes(
+    counts, part_ns = looked.selection.clip(marks.start_ns, until_ns)
+    wall_ns = until_ns - marks.start_ns
+    found = StepTimes(
         has_next=has_next,
-        wall_ns=until_ns - marks.start_ns,
+        wall_ns=wall_ns,
         gpu_overlap_ns=Coverage(busy).within(marks.start_ns, until_ns) if known else None,
         launched_busy_ns=work.busy_by_group(launched.first, launched.after, launched.asked, size) if known else None,
         graph_launches=after - first,
+        whole=np.ones(size, bool),
     )
+    if looked.selection.window is None:
+        return marks, found
+    chosen = np.flatnonzero(counts)
+    found = replace(found.some(chosen), whole=part_ns == wall_ns[chosen])
+    return Marks(marks.start_ns[chosen], marks.name[chosen], marks.thread[chosen], marks.names), found
 
 
 def dispatch_steps(marks: Marks, times: StepTimes) -> tuple[tuple[DispatchStep, ...], tuple[Warn, ...]]:
@@ -168,7 +194,7 @@ def _total(fields: list[dict[str, int | str]], members: list[int], key: str) -> 
 def _disagreement(mode: str, members: list[int], times: StepTimes) -> str | None:
     """Say how many steps of a mode launched no graph though it names one, or launched one though it names none."""
     index = np.array(members)
-    timed = index[times.has_next[index]]
+    timed = index[(times.has_next & times.whole)[index]]
     if mode.lower() in _NO_GRAPH:
         wrong = int(np.count_nonzero(times.graph_launches[timed] > 0))
         said, did = "no CUDA graph", "launched one"
@@ -179,8 +205,8 @@ def _disagreement(mode: str, members: list[int], times: StepTimes) -> str | None
 
 
 def _make(context: Context) -> Made:
-    times = step_times(context.events, context.launched, context.gpu.busy)
-    return Made(*dispatch_steps(context.events.marks, times))
+    known = context.gpu.span_ns is not None
+    return Made(*dispatch_steps(*step_times(context.looked, context.launched, context.gpu.busy, known=known)))
 
 
 SECTION = Section("dispatch_steps", _make, Lane.launches, frozenset({Blind.unlaunched_work}))

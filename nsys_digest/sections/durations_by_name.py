@@ -38,10 +38,10 @@ def kernel_durations(operations: Operations, strings: Mapping[int, str]) -> dict
     return by_total(names, operations.label[kernels], start_ns, end_ns)
 
 
-API = Section("api_durations", lambda context: Made(api_durations(context.events.calls)), Lane.time)
+API = Section("api_durations", lambda context: Made(api_durations(context.looked.counted_calls)), Lane.time)
 KERNELS = Section(
     "kernel_durations",
-    lambda context: Made(kernel_durations(context.events.operations, context.strings)),
+    lambda context: Made(kernel_durations(context.looked.operations, context.strings)),
     Lane.time,
     frozenset({Blind.whole_graphs}),
 )

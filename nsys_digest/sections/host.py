@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypedDict
 
 import numpy as np
@@ -15,10 +15,11 @@ from nsys_digest.model.host_types import HostCall, HostFunction, HostSplit
 from nsys_digest.model.os_calls import state_in
 from nsys_digest.sections.device_gaps import ThreadGaps, device_gaps
 from nsys_digest.sections.host_functions import by_function, stacks
-from nsys_digest.sections.idle import NO_RANGE, devices_at_work, host_of
+from nsys_digest.sections.idle import NO_RANGE, host_of
 from nsys_digest.sections.os_timeline import STATES, OsTimeline, shown_states
 from nsys_digest.sections.section import Context, Lane, Made, Section
 from nsys_digest.sections.thread_timeline import ThreadTimeline, thread_batches
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.events import Events, HostActivity, Samples
 from nsys_digest.trace.nsys.tables import name_of
 
@@ -40,8 +41,10 @@ class _Sampled(TypedDict):
 class _DeviceHost:
     """The host time of one device, added up batch of threads by batch of threads."""
 
-    def __init__(self, events: Events, activity: HostActivity, device: int, state_of_name: Int64s) -> None:
-        self.by_thread = ThreadGaps.of(events, device_gaps(events, device))
+    def __init__(
+        self, events: Events, activity: HostActivity, device: int, state_of_name: Int64s, selection: Selection
+    ) -> None:
+        self.by_thread = ThreadGaps.of(events, device_gaps(events, device, selection))
         self._activity, self._state_of_name = activity, state_of_name
         groups = int(events.ranges.group.max(initial=-1)) + 1
         self._group_of_range = events.ranges.group
@@ -114,17 +117,23 @@ def _samples_in(samples: Samples, lines: Lines, host: Intervals) -> Int64s:
 
 
 def host(
-    events: Events, activity: HostActivity, devices: int, strings: Mapping[int, str], range_names: Sequence[str]
+    events: Events,
+    activity: HostActivity,
+    devices: Iterable[int],
+    strings: Mapping[int, str],
+    range_names: Sequence[str],
+    selection: Selection = WHOLE,
 ) -> tuple[HostSplit, ...]:
-    """Split the host time of each device that did work, in their order.
+    """Split the host time of each device, in their order, as section idle has it.
 
-    ``strings`` are the texts of string ids, ``range_names`` the names of ranges by group.
+    ``devices`` are the indices of those that have a span, ``strings`` the texts of string ids, ``range_names`` the
+    names of ranges by group.
     """
     state_of_name = np.array(
         [STATES.index(state_in(name_of(name, strings))) for name in activity.calls.names], np.int64
     )
-    found = [_DeviceHost(events, activity, one, state_of_name) for one in devices_at_work(events, devices)]
-    for lines in thread_batches(events):
+    found = [_DeviceHost(events, activity, one, state_of_name, selection) for one in devices]
+    for lines in thread_batches(events, selection.window):
         timeline, own = ThreadTimeline.of(events, lines), OsTimeline.of(activity, lines)
         for device in found:
             device.add(lines, host_of(events, device.by_thread, lines, timeline), timeline, own)
@@ -148,7 +157,8 @@ def _make(context: Context) -> Made:
     activity = context.events.host
     assert activity is not None
     names = context.scanned.nvtx.names
-    value = host(context.events, activity, len(context.ordinals), context.strings, names)
+    devices = context.devices_with_span
+    value = host(context.events, activity, devices, context.strings, names, context.selection)
     return Made(value, tuple(_unseen(activity)))
 
 

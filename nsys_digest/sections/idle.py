@@ -25,8 +25,9 @@ from nsys_digest.sections.gap_ranges import ranges_of_gaps
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
 from nsys_digest.sections.sync_targets import by_target
 from nsys_digest.sections.thread_timeline import PROFILER, QUEUE_FULL, ThreadTimeline, thread_batches
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.columns import Ints
-from nsys_digest.trace.events import CLASSES, Events, Operations
+from nsys_digest.trace.events import CLASSES, NONE, Events, Operations
 from nsys_digest.trace.nsys.tables import COPY_KINDS, GPU_KINDS, MIGRATION_KINDS, name_of
 
 _QUEUED, _LAUNCH, _HOST, _PROFILER, _MIGRATION, _UNATTRIBUTED = map(
@@ -106,7 +107,8 @@ def _without_call(events: Events, found: DeviceGaps) -> Int64s:
     operations = events.operations
     amounts = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
     migrates = np.array([copy.kind in MIGRATION_KINDS for copy in operations.copy_labels], bool)
-    moved = operations.kind[found.ended_by] == GPU_KINDS.index("memcpy")
+    moved = found.ended_by != NONE
+    moved[moved] = operations.kind[found.ended_by[moved]] == GPU_KINDS.index("memcpy")
     moved[moved] = migrates[operations.label[found.ended_by[moved]]]
     length_ns = found.end_ns - found.start_ns
     amounts[_MIGRATION] = np.where(moved, length_ns, 0)
@@ -139,13 +141,18 @@ class _ByRange:
 class _DeviceCauses:
     """The idle time of one device by cause, added up batch of threads by batch of threads."""
 
-    def __init__(self, events: Events, device: int, ordinal: int, top: int, *, first_ns: int, busy: Coverage) -> None:
+    def __init__(
+        self, events: Events, device: int, ordinal: int, top: int, *, busy: Coverage, selection: Selection
+    ) -> None:
         self._events, self._busy = events, busy
         self._syncs: list[tuple[Int64s, Int64s]] = []
         """Calls that waited, and how long each kept the device idle."""
         self._outside: list[Int64s] = []
         self.device, self.ordinal = device, ordinal
-        found = device_gaps(events, device)
+        found = device_gaps(events, device, selection)
+        took_time = events.operations.end_ns > events.operations.start_ns
+        own = took_time & (events.operations.device == device)
+        first_ns = int(events.operations.start_ns[np.argmax(own)])
         length_ns = found.end_ns - found.start_ns
         self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
         self._by_thread = ThreadGaps.of(events, found)
@@ -158,7 +165,7 @@ class _DeviceCauses:
         by_place = np.argsort(place)
         self._listed = place[by_place]
         """The longest gaps."""
-        self._listed_busy_ns = _busy_before(found, longest[by_place], first_ns)
+        self._listed_busy_ns = _busy_before(found, longest[by_place], first_ns, selection)
         self._listed_causes = np.zeros((len(CAUSES), self._listed.size), np.int64)
         alone = self._by_thread.unattributed()
         self._add(alone, _without_call(events, self._by_thread.gaps.some(alone)))
@@ -190,7 +197,7 @@ class _DeviceCauses:
             self._syncs.append((timeline.calls.owner[syncs[some]], idle_ns[some]))
 
     def _note_outside(self, part: slice, placed: PlacedGaps) -> None:
-        """Add up long waits of submitted work while no device did anything."""
+        """Add up long waits of submitted work while no device did anything; with a window, by their part in it."""
         queued_ns = placed.end - placed.until
         long = np.flatnonzero(queued_ns >= _LONG_QUEUED_NS)
         if long.size:
@@ -236,11 +243,13 @@ class _DeviceCauses:
         chains = ranges_of_gaps(
             self._events.ranges, name_of_group, self._by_thread.thread[self._listed], found.start_ns, found.end_ns
         )
+        started = np.append(self._events.operations.start_ns, 0)[found.ended_by] == found.end_ns
+        ended_by = np.where((found.ended_by != NONE) & started, found.ended_by, NONE)
         rows = zip(
             found.start_ns.tolist(),
             (found.end_ns - found.start_ns).tolist(),
             before.tolist(),
-            found.ended_by.tolist(),
+            ended_by.tolist(),
             self._listed_causes.T.tolist(),
             chains,
             self._listed_busy_ns.tolist(),
@@ -277,11 +286,16 @@ def _longest(length_ns: Int64s, top: int) -> Int64s:
     return candidates[np.argsort(-length_ns[candidates], kind="stable")][:top]
 
 
-def _busy_before(found: DeviceGaps, chosen: Int64s, first_ns: int) -> Int64s:
-    """Return the busy time of the device before some of its gaps, since its first start; gaps are in order of start."""
+def _busy_before(found: DeviceGaps, chosen: Int64s, first_ns: int, selection: Selection) -> Int64s:
+    """Return the busy time of the device before some of its gaps, in the window or since its first start.
+
+    Gaps are in order of start.
+    """
     length_ns = found.end_ns - found.start_ns
     idle_before_ns = np.cumsum(length_ns) - length_ns
-    busy_ns: Int64s = found.start_ns[chosen] - first_ns - idle_before_ns[chosen]
+    start_ns = found.start_ns[chosen]
+    since_ns = start_ns - first_ns if selection.window is None else selection.on_clock(start_ns)
+    busy_ns: Int64s = since_ns - idle_before_ns[chosen]
     return busy_ns
 
 
@@ -296,39 +310,31 @@ def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
     return tuple(bins)
 
 
-def devices_at_work(events: Events, devices: int) -> list[int]:
-    """Return which of the devices have an operation that took time."""
-    operations = events.operations
-    took_time = operations.end_ns > operations.start_ns
-    return [index for index in range(devices) if (took_time & (operations.device == index)).any()]
-
-
 def idle(
     events: Events,
-    devices: Sequence[int],
+    devices: Mapping[int, int],
     top: int,
     strings: Mapping[int, str],
     range_names: Sequence[str],
     busy: Intervals,
+    selection: Selection = WHOLE,
 ) -> Idle:
     """Explain all idle time within the span of each device.
 
-    ``busy`` is when any device was at work, ``devices`` are the CUDA ordinals by index, ``strings`` the texts of string
-    ids, ``range_names`` by group.
+    ``devices`` are the CUDA ordinals of those that have a span, by index, ``strings`` the texts of string ids,
+    ``range_names`` by group, and ``busy`` is when any device was at work, looked at or not.
     """
-    operations, at_work = events.operations, devices_at_work(events, len(devices))
     everywhere = Coverage(busy)
+    operations = events.operations
     operation_name = partial(operation_name_of, operations, strings)
     timeline_of = lru_cache(1)(lambda lines: ThreadTimeline.of(events, lines))  # those of all would not fit
     ids: dict[str, int] = {}
     groups = int(events.ranges.group.max(initial=-1)) + 1
     name_of_group = np.array([ids.setdefault(name, len(ids)) for name in range_names[:groups]], np.int64)
-    all_lines = list(thread_batches(events))
+    all_lines = list(thread_batches(events, selection.window))
     explained, longest = [], []
-    for index in at_work:
-        own = (operations.end_ns > operations.start_ns) & (operations.device == index)
-        first_ns = int(operations.start_ns[np.argmax(own)])
-        causes = _DeviceCauses(events, index, devices[index], top, first_ns=first_ns, busy=everywhere)
+    for index, ordinal in devices.items():
+        causes = _DeviceCauses(events, index, ordinal, top, busy=everywhere, selection=selection)
         for lines in all_lines:
             causes.add_threads(lines, timeline_of)
         explained.append(causes.result(range_names))
@@ -340,18 +346,22 @@ def idle(
 def _ended_last(events: Events, device: int, end_ns: Int64s) -> Int64s:
     """Return the operation of a device that ends at each time; of several the first kind, then the last to start.
 
-    At each of the times some operation of the device ends that took time.
+    ``NONE`` where no operation of the device that took time ends then.
     """
     operations = events.operations
     candidates = np.flatnonzero((operations.device == device) & np.isin(operations.end_ns, end_ns))
     candidates = candidates[operations.start_ns[candidates] < operations.end_ns[candidates]]
     keys = (-operations.start_ns[candidates], operations.kind[candidates], operations.end_ns[candidates])
     candidates = candidates[np.lexsort(keys)]
-    return candidates[np.searchsorted(operations.end_ns[candidates], end_ns)]
+    place = np.searchsorted(operations.end_ns[candidates], end_ns)
+    found = np.append(candidates, NONE)[place]
+    return np.where(np.append(operations.end_ns[candidates], 0)[place] == end_ns, found, NONE)
 
 
 def operation_name_of(operations: Operations, strings: Mapping[int, str], operation: int) -> str:
-    """Return what an operation is called in a list of gaps."""
+    """Return what an operation is called in a list of gaps; ``NONE`` is the edge of the window."""
+    if operation == NONE:
+        return "[window]"
     kind, label = GPU_KINDS[int(operations.kind[operation])], int(operations.label[operation])
     if kind == "kernel":
         short, _ = operations.kernel_labels[label]
@@ -363,7 +373,8 @@ def operation_name_of(operations: Operations, strings: Mapping[int, str], operat
 
 def _make(context: Context) -> Made:
     names = context.scanned.nvtx.names
-    return Made(idle(context.events, context.ordinals, context.options.gaps, context.strings, names, context.gpu.busy))
+    gaps, devices = context.options.gaps, context.devices_with_span
+    return Made(idle(context.events, devices, gaps, context.strings, names, context.any_busy, context.selection))
 
 
 SECTION = Section("idle", _make, Lane.time, frozenset({Blind.unlaunched_work}))

@@ -11,7 +11,9 @@ from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.section_types import Launch, LaunchCost, OverheadTotal
 from nsys_digest.sections.durations import durations
 from nsys_digest.sections.launched import NEVER, LaunchedWork
+from nsys_digest.sections.looked_at import LookedAt
 from nsys_digest.sections.section import Blind, Lane, Made, Section
+from nsys_digest.selection import Selection
 from nsys_digest.trace.columns import Ints
 from nsys_digest.trace.events import CLASSES, NONE, OVERHEADS, Calls, Events, Overheads
 from nsys_digest.trace.nsys.overheads import Overhead
@@ -20,15 +22,18 @@ from nsys_digest.trace.nsys.tables import GPU_KINDS
 _SLICE = 1 << 18
 
 
-def launch(events: Events, work: LaunchedWork, without_work_count: int | None) -> Launch:
+def launch(looked: LookedAt, work: LaunchedWork, without_work_count: int | None) -> Launch:
     """Measure the launch calls that launched a kernel or a graph; by recorded name, most launches first.
 
     ``without_work_count`` are launches without a GPU row.
     """
+    events = looked.events
     calls = events.calls
     call, first_ns = work.first_starts()
     group = calls.group[call]
     counted = first_ns != NEVER
+    if looked.calls is not None:
+        counted &= looked.calls[call]
     counted &= (calls.class_of_group == CLASSES.index(CallClass.launch))[group]
     ids: dict[str, int] = {}
     id_of = np.array([ids.setdefault(name, len(ids)) for name in calls.names], np.int64)
@@ -42,15 +47,16 @@ def launch(events: Events, work: LaunchedWork, without_work_count: int | None) -
     }
     graphs = counted & calls.graph_group[group]
     kernels = counted & ~graphs
-    unmatched = (events.operations.kind == GPU_KINDS.index("kernel")) & (events.operations.call == NONE)
+    operations = looked.operations
+    unmatched = (operations.kind == GPU_KINDS.index("kernel")) & (operations.call == NONE)
     return Launch(
         by_api=dict(sorted(costs.items(), key=lambda item: (-item[1].api.count, item[0]))),
         kernels=_cost(calls, call[kernels], first_ns[kernels]),
         graphs=_cost(calls, call[graphs], first_ns[graphs]),
         unmatched_kernel_count=int(np.count_nonzero(unmatched)),
         without_work_count=without_work_count,
-        first_of_kernel=durations(_first_of_kernels(events)),
-        driver_overhead=_driver_overhead(events.overheads) if events.overheads.of_driver else None,
+        first_of_kernel=durations(_first_of_kernels(events)) if looked.selection.window is None else None,
+        driver_overhead=_driver_overhead(events.overheads, looked.selection) if events.overheads.of_driver else None,
     )
 
 
@@ -73,9 +79,10 @@ def _first_of_kernels(events: Events) -> Int64s:
     return length_ns
 
 
-def _driver_overhead(overheads: Overheads) -> dict[str, OverheadTotal]:
-    length_ns = overheads.end_ns - overheads.start_ns
-    of_kind = {kind: overheads.kind == OVERHEADS.index(kind) for kind in (Overhead.loading, Overhead.queue_full)}
+def _driver_overhead(overheads: Overheads, selection: Selection) -> dict[str, OverheadTotal]:
+    counts, length_ns = selection.clip(overheads.start_ns, overheads.end_ns)
+    kinds = overheads.kind[counts]
+    of_kind = {kind: kinds == OVERHEADS.index(kind) for kind in (Overhead.loading, Overhead.queue_full)}
     return {
         kind.value: OverheadTotal(int(np.count_nonzero(rows)), int(length_ns[rows].sum()))
         for kind, rows in of_kind.items()
@@ -95,7 +102,7 @@ def _cost(calls: Calls, launched: Ints, first_ns: Int64s) -> LaunchCost:
 
 SECTION = Section(
     "launch",
-    lambda context: Made(launch(context.events, context.launched, context.lost.launch_count)),
+    lambda context: Made(launch(context.looked, context.launches, context.lost.launch_count)),
     Lane.launches,
     frozenset({Blind.unlaunched_work}),
 )

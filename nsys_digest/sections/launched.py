@@ -10,7 +10,7 @@ import numpy as np
 from nsys_digest.algorithms.intervals import Int64s, union_lengths
 from nsys_digest.algorithms.lines import positions
 from nsys_digest.algorithms.nesting import depths
-from nsys_digest.trace.columns import Ints, small_ids
+from nsys_digest.trace.columns import Bools, Ints, small_ids
 from nsys_digest.trace.events import NONE, Events
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 
@@ -35,8 +35,11 @@ class LaunchedWork:
     thread has one line, and a further one for each level of calls that nest.
     """
 
-    def __init__(self, events: Events) -> None:
-        """Put the launching calls in lines, and the linked operations behind them."""
+    def __init__(self, events: Events, counts: Bools | None = None) -> None:
+        """Put the launching calls in lines, and the linked operations behind them.
+
+        ``counts`` tells which operations are counted; None is all. Others must have no length.
+        """
         operations, calls = events.operations, events.calls
         linked = np.flatnonzero(operations.call != NONE)
         launches = np.zeros(calls.start_ns.size, bool)
@@ -56,11 +59,13 @@ class LaunchedWork:
         behind = small_ids(np.argsort(thread_of, kind="stable"), linked.size)
         del thread_of
         behind = behind[np.argsort(position[behind], kind="stable")]
-        counts = np.bincount(position, minlength=launching.size)
-        self._edges = small_ids(np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))), linked.size + 1)
+        sizes = np.bincount(position, minlength=launching.size)
+        self._edges = small_ids(np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), linked.size + 1)
         """Operations of the i-th launching call are at ``edges[i]:edges[i + 1]`` of ``_order``."""
         self._order = small_ids(linked, operations.start_ns.size)[behind]
         kernels = operations.kind[self._order] == GPU_KINDS.index("kernel")
+        if counts is not None:
+            kernels &= counts[self._order]
         before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kernels, dtype=np.int64)))
         self._kernels_before = small_ids(before, linked.size + 1)
 

@@ -55,16 +55,16 @@ class LostRows:
     warnings: tuple[Warn, ...]
 
 
-def lost_rows(events: Events, gpu: GpuTotals) -> LostRows:
-    """Look for launches without work."""
+def lost_rows(events: Events, gpu: GpuTotals, looked_at: Bools | None = None) -> LostRows:
+    """Look for launches without work; ``looked_at`` is not None where that is a part of the trace."""
     calls = events.calls
     kind_of_group = work_of_group(calls)
-    if not (kind_of_group != NONE).any():
+    asked = (kind_of_group != NONE)[calls.group] if calls.group.size else np.zeros(0, bool)
+    asked[calls.failed] = False
+    if not asked.any():
         return LostRows(0, ())
     with_work = np.zeros(calls.start_ns.size, bool)
     with_work[events.operations.call[events.operations.call != NONE]] = True
-    asked = (kind_of_group != NONE)[calls.group]
-    asked[calls.failed] = False
     without = np.flatnonzero(asked & ~with_work)
     without = without[~_captured(calls, without)]
     without = without[~_beside_work(calls, with_work, without)]
@@ -77,7 +77,8 @@ def lost_rows(events: Events, gpu: GpuTotals) -> LostRows:
     if not without.size:
         return LostRows(launch_count, ())
     found = _Found(calls, np.flatnonzero(asked), with_work, without, kind_of_group)
-    return LostRows(launch_count, tuple(_warnings(found, gpu, context_waits(events, gpu))))
+    graphs_told = looked_at is None  # by the rows of the whole trace, which a part does not show
+    return LostRows(launch_count, tuple(_warnings(found, gpu, context_waits(events, gpu), graphs_told=graphs_told)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class _Found:
         return Members(call[found.rows], found.edges)
 
 
-def _warnings(found: _Found, gpu: GpuTotals, waits: Mapping[int, Waits]) -> Iterator[Warn]:
+def _warnings(found: _Found, gpu: GpuTotals, waits: Mapping[int, Waits], *, graphs_told: bool) -> Iterator[Warn]:
     in_process = np.unique(found.calls.process_of_group[found.calls.group[found.with_work]])
     with_graphs = {gpu.places[place].process for kind, place in gpu.groups if GPU_KINDS[kind] == "graph"}
     with_graphs |= gpu.graph_nodes.keys()
@@ -115,7 +116,7 @@ def _warnings(found: _Found, gpu: GpuTotals, waits: Mapping[int, Waits]) -> Iter
             asked = asked_of.of(number * len(_KINDS) + kind)
             if kind in _LAUNCHES:
                 lost = _is_loss(found, lacking, asked, last_wait_ns)
-                if _KINDS[kind] == "CUDA graph launch" and process not in with_graphs and 0 not in with_graphs:
+                if graphs_told and _KINDS[kind] == "CUDA graph launch" and not {process, 0} & with_graphs:
                     continue  # no graph was traced at all, which has words of its own
             else:
                 lost = lacking.size >= _FEWEST_COPIES and 2 * lacking.size > asked.size

@@ -12,6 +12,7 @@ from nsys_digest.model.cuda_calls import COPY_CALLS, SET_CALLS, CallClass, is_on
 from nsys_digest.model.memory_types import Bandwidth, Copies, Memory, Migration, MoveCost, MoveCosts, Sets
 from nsys_digest.sections.durations import sorted_percentile
 from nsys_digest.sections.section import Context, Lane, Made, Section
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.events import CLASSES, NONE, Calls, CopyLabel, Operations, PageFaults
 from nsys_digest.trace.nsys.tables import (
@@ -29,16 +30,24 @@ _SMALL_BYTES: Final = 64 * 1024
 _BETWEEN: Final = frozenset({"HtoD", "DtoH"})
 
 
-def memory(operations: Operations, calls: Calls, devices: int, faults: PageFaults) -> Memory:
-    """Add up copies by direction and kinds of memory, most time first."""
+def memory(
+    operations: Operations, calls: Calls, devices: int, faults: PageFaults, selection: Selection = WHOLE
+) -> Memory:
+    """Add up copies by direction and kinds of memory, most time first; bandwidths are of whole copies.
+
+    Operations are on the clock of the window, calls whole.
+    """
     made = operations.copies
-    label, size, length_ns = (column.astype(np.int64) for column in (made.label, made.bytes, made.length_ns))
+    columns = (made.label, made.bytes, made.length_ns, made.part_ns)
+    label, size, length_ns, part_ns = (column.astype(np.int64) for column in columns)
     rows: dict[tuple[str, str | None, str | None], int] = {}
     row_of_label = [rows.setdefault(_row(*copy[:3]), len(rows)) for copy in operations.copy_labels]
     row = np.array(row_of_label, np.int64)[label] if label.size else label
     copies = []
     for (direction, source, destination), index in rows.items():
         bytes_of, ns_of = size[row == index], length_ns[row == index]
+        if not bytes_of.size:  # all are outside of what is looked at
+            continue
         timed = ns_of > 0
         gbps = np.sort(bytes_of[timed] / ns_of[timed])  # bytes a nanosecond are 1e9 bytes a second
         copies.append(
@@ -48,7 +57,7 @@ def memory(operations: Operations, calls: Calls, devices: int, faults: PageFault
                 destination_kind=destination,
                 count=bytes_of.size,
                 bytes=exact_sum(bytes_of),
-                sum_ns=int(ns_of.sum()),
+                sum_ns=int(part_ns[row == index].sum()),
                 gbps=Bandwidth(*(sorted_percentile(gbps, percent) for percent in (50, 95, 100, 5))),
             )
         )
@@ -62,21 +71,21 @@ def memory(operations: Operations, calls: Calls, devices: int, faults: PageFault
             intersect(union_of_kind(operations, device, "memcpy"), union_of_kind(operations, device, "kernel")).total_ns
             for device in range(devices)
         ),
-        migrations=_migrations(operations.copy_labels, label, size, length_ns),
+        migrations=_migrations(operations.copy_labels, label, size, part_ns),
         cpu_page_fault_count=faults.cpu,
         gpu_page_fault_count=faults.gpu,
-        costs=_costs(operations, calls),
+        costs=_costs(operations, calls, selection),
     )
 
 
 class _Costs:
     """What operations of one kind cost: their time, and that of the calls that made them."""
 
-    def __init__(self, operations: Operations, calls: Calls, kind: str, names: Set[str]) -> None:
+    def __init__(self, operations: Operations, calls: Calls, selection: Selection, kind: str, names: Set[str]) -> None:
         own = np.flatnonzero(operations.kind == GPU_KINDS.index(kind))
         self.size = own.size
         self._length_ns = np.maximum(operations.end_ns[own] - operations.start_ns[own], 0)
-        self._call, self._calls = operations.call[own], calls
+        self._call, self._calls, self._selection = operations.call[own], calls, selection
         makes = np.array([is_one_of(name, names) for name in calls.names], bool)
         blocks = makes & (calls.class_of_group == CLASSES.index(CallClass.sync))
         self._made, self.blocking = (self._of_group(flags) for flags in (makes, blocks))
@@ -91,13 +100,15 @@ class _Costs:
     def of(self, chosen: Bools) -> MoveCost:
         """Add up some of them; a call that made several counts once."""
         call = np.unique(self._call[chosen & self._made])
-        spent_ns = np.maximum(self._calls.end_ns[call] - self._calls.start_ns[call], 0)
+        start_ns, end_ns = self._calls.start_ns[call], self._calls.end_ns[call]
+        start_ns, end_ns = self._selection.on_clock(start_ns), self._selection.on_clock(np.maximum(end_ns, start_ns))
+        spent_ns = np.maximum(end_ns - start_ns, 0)
         return MoveCost(int(np.count_nonzero(chosen)), int(self._length_ns[chosen].sum()), int(spent_ns.sum()))
 
 
-def _costs(operations: Operations, calls: Calls) -> MoveCosts:
-    copies = _Costs(operations, calls, "memcpy", COPY_CALLS)
-    sets = _Costs(operations, calls, "memset", SET_CALLS)
+def _costs(operations: Operations, calls: Calls, selection: Selection) -> MoveCosts:
+    copies = _Costs(operations, calls, selection, "memcpy", COPY_CALLS)
+    sets = _Costs(operations, calls, selection, "memset", SET_CALLS)
     rows = [_row(*label[:3]) for label in operations.copy_labels]
     label = operations.copies.label.astype(np.int64)
     no_migration, between, pageable = (
@@ -146,9 +157,8 @@ def _memory_kind(kind: int) -> str | None:
 
 
 def _make(context: Context) -> Made:
-    return Made(
-        memory(context.events.operations, context.events.calls, len(context.gpu.devices), context.events.page_faults)
-    )
+    events, devices = context.events, len(context.gpu.devices)
+    return Made(memory(context.looked.parts, events.calls, devices, events.page_faults, context.selection))
 
 
 SECTION = Section("memory", _make, Lane.time)

@@ -26,9 +26,11 @@ def nvtx_ranges(
     in_span = Coverage(span)
     ids: dict[str, int] = {}
     name_of = np.array([ids.setdefault(name, len(ids)) for name in nvtx.names], np.int64)
-    count, sum_ns, union_ns, overlap_ns, in_span_ns = (np.zeros(len(ids), np.int64) for _ in range(5))
+    count, sum_ns, whole_ns, union_ns, overlap_ns, in_span_ns = (np.zeros(len(ids), np.int64) for _ in range(6))
     np.add.at(count, name_of, nvtx.counts)
     np.add.at(sum_ns, name_of, nvtx.sums_ns)
+    if nvtx.whole_sums_ns is not None:
+        np.add.at(whole_ns, name_of, nvtx.whole_sums_ns)
     first_ns = np.full(len(ids), np.iinfo(np.int64).max)
     np.minimum.at(first_ns, name_of, nvtx.firsts_ns)
     coverage = Coverage(busy)
@@ -41,12 +43,18 @@ def nvtx_ranges(
     order = sorted(np.flatnonzero(count).tolist(), key=lambda index: (int(first_ns[index]), names[index]))
     rows = list(zip(count.tolist(), sum_ns.tolist(), union_ns.tolist(), overlap_ns.tolist(), strict=True))
     idle_ns = (in_span_ns - overlap_ns).tolist()
-    return {names[index]: NvtxRange(*rows[index]) for index in order}, dict(zip(names, idle_ns, strict=True))
+    whole = [None] * len(ids) if nvtx.whole_sums_ns is None else whole_ns.tolist()
+    ranges = {names[index]: NvtxRange(*rows[index], whole_sum_ns=whole[index]) for index in order}
+    return ranges, dict(zip(names, idle_ns, strict=True))
 
 
-def dispatch_timeline(nvtx: NvtxTotals) -> tuple[DispatchMark, ...]:
-    """Return the marks and ranges of the dispatch prefix, by start, then by name."""
-    marks = zip(nvtx.marks.start_ns.tolist(), nvtx.marks.name.tolist(), strict=True)
+def dispatch_timeline(nvtx: NvtxTotals, selection: Selection = WHOLE) -> tuple[DispatchMark, ...]:
+    """Return the marks and ranges of the dispatch prefix that start in the window, by start, then by name."""
+    start_ns, name = nvtx.marks.start_ns, nvtx.marks.name
+    if selection.window is not None:
+        counts, _ = selection.clip(start_ns, start_ns)
+        start_ns, name = start_ns[counts], name[counts]
+    marks = zip(start_ns.tolist(), name.tolist(), strict=True)
     named = (DispatchMark(start_ns, nvtx.marks.names[name]) for start_ns, name in marks)
     return tuple(sorted(named, key=lambda mark: (mark.start_ns, mark.name)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,17 +15,23 @@ from nsys_digest.model.section_types import NvtxDetail
 from nsys_digest.sections.durations import durations_by_group
 from nsys_digest.sections.launched import LaunchedWork
 from nsys_digest.sections.section import Blind, Context, Lane, Made, Section
+from nsys_digest.selection import WHOLE, Selection
 from nsys_digest.trace.columns import Bools, Ints, small_ids
 from nsys_digest.trace.events import Events
 
 
 def nvtx_detail(
-    events: Events, work: LaunchedWork, scope_of_group: Ints, names: Sequence[str], idle_ns: Mapping[str, int] | None
+    events: Events,
+    work: LaunchedWork,
+    scope_of_group: Ints,
+    names: Sequence[str],
+    idle_ns: Mapping[str, int] | None,
+    selection: Selection = WHOLE,
 ) -> dict[str, NvtxDetail]:
     """Return the detail of each name; ``names`` and ``scope_of_group`` (domain) are by group.
 
     ``idle_ns`` is by name: what ``nvtx_ranges`` found on its way; None where the trace has no GPU activity, so that
-    nobody knows.
+    nobody knows. The ranges are those that count, and ``work`` is on the clock of the window.
     """
     ranges = events.ranges
     ids: dict[str, int] = {}
@@ -36,7 +43,7 @@ def nvtx_detail(
     threads = _distinct(name, thread, count)
     opened = np.bincount(name[ranges.was_open], minlength=count)
     on_one_line = (threads == 1) & (np.bincount(id_of, minlength=count) == 1)
-    self_ns, has_push_pop = _self_time(events, name, scope_of_group, on_one_line)
+    self_ns, has_push_pop = _self_time(events, name, scope_of_group, on_one_line, selection)
     launched_ns, launched_kernels = _launched(events, work, name, thread, count)
     return {
         text: NvtxDetail(
@@ -65,7 +72,9 @@ def _distinct(name: Ints, thread: Ints, count: int) -> Int64s:
     return np.bincount(np.unique(pairs) // width, minlength=count)
 
 
-def _self_time(events: Events, name: Ints, scope_of_group: Ints, on_one_line: Bools) -> tuple[Int64s, Int64s]:
+def _self_time(
+    events: Events, name: Ints, scope_of_group: Ints, on_one_line: Bools, selection: Selection
+) -> tuple[Int64s, Int64s]:
     """Return the self time of each name, and how many push/pop ranges it has.
 
     A line is a thread in a domain, on which ranges nest; the self time of a name is the union, over all lines, of the
@@ -86,10 +95,15 @@ def _self_time(events: Events, name: Ints, scope_of_group: Ints, on_one_line: Bo
         line = line[segments.owner]
         owner: Ints = name[part][segments.owner]
         alone = on_one_line[owner]
-        np.add.at(own, owner[alone], (segments.end_ns - segments.start_ns)[alone])
+        start_ns, end_ns = segments[:2]
+        if selection.window is not None:
+            start_ns, end_ns = (selection.on_clock(lines.time_of(places, line)) for places in segments[:2])
+        np.add.at(own, owner[alone], (end_ns - start_ns)[alone])
         if not alone.all():
             shared = np.flatnonzero(~alone)
-            start_ns, end_ns = (lines.time_of(places[shared], line[shared]) for places in segments[:2])
+            start_ns, end_ns = start_ns[shared], end_ns[shared]
+            if selection.window is None:
+                start_ns, end_ns = (lines.time_of(places, line[shared]) for places in (start_ns, end_ns))
             union.add(start_ns, end_ns, owner[shared].astype(np.int64))
     for window in union.windows():
         merged = grouped_union(window.start_ns, window.end_ns, window.group)
@@ -137,8 +151,9 @@ def _launched(events: Events, work: LaunchedWork, name: Ints, thread: Ints, coun
 
 def _make(context: Context) -> Made:
     nvtx = context.scanned.nvtx
-    idle_ns = context.range_idle_ns if context.gpu.busy.start_ns.size else None
-    return Made(nvtx_detail(context.events, context.launched, nvtx.scopes, nvtx.names, idle_ns))
+    idle_ns = None if context.gpu.span_ns is None else context.range_idle_ns
+    events = replace(context.events, ranges=context.looked.ranges)
+    return Made(nvtx_detail(events, context.launched, nvtx.scopes, nvtx.names, idle_ns, context.selection))
 
 
 SECTION = Section("nvtx", _make, Lane.launches, frozenset({Blind.unlaunched_work}))

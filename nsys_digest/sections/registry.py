@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from nsys_digest.algorithms.at_once import both
-from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.base_types import Warn
 from nsys_digest.sections import (
     busy_shares,
@@ -64,22 +63,27 @@ def make_sections(context: Context) -> MadeSections:
 
     Raises:
         MissingData: the trace has not what a section is asked for.
-        UsageInvalid: not the whole trace is looked at, which no section clips to yet.
 
     """
-    if not context.selection.is_whole:
-        raise UsageInvalid("sections are of the whole trace; a selection goes with the base figures alone")
     asked = [section for section in SECTIONS if section.is_asked_for(context.options)]
     in_time, ((launched, lost), impossible) = both(
         lambda: _in_lane(Lane.time, asked, replace(context)),
         lambda: (
             _launches(asked, replace(context)),
-            impossible_times(context.events, context.scanned.gpu, context.session_ns),
+            impossible_times(
+                context.looked.checked,
+                context.scanned.gpu,
+                context.session_ns,
+                whole=context.selection.is_whole,
+            ),
         ),
     )
     made = in_time | launched
     blind = {one for section in asked for one in section.blind_to}
-    unseen = [warn for one in Blind if one in blind and (warn := one.warning(context.events, context.scanned.gpu))]
+    counted = replace(context.events, operations=context.looked.operations)
+    whole = context.selection.window is None
+    warned = (one.warning(counted, context.scanned.gpu, whole=whole) for one in Blind if one in blind)
+    unseen = [warn for warn in warned if warn is not None]
     told = [warn for section in asked for warn in made[section.name].warnings]
     values = {section.name: made[section.name].value for section in asked}
     return MadeSections(values, (*lost, *impossible, *unseen, *told))

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Intervals
+from nsys_digest.algorithms.intervals import Intervals, union
 from nsys_digest.model.base_types import Warn
 from nsys_digest.sections.classified import Classified, exposed_collectives
 from nsys_digest.sections.devices import GpuTime
 from nsys_digest.sections.launched import LaunchedWork
+from nsys_digest.sections.looked_at import LookedAt
 from nsys_digest.sections.lost_rows import LostRows, lost_rows
 from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.shared_out import SharedOut, shared_out
 from nsys_digest.sections.unlaunched_work import unlaunched_work
-from nsys_digest.selection import WHOLE, Selection
+from nsys_digest.selection import Selection
 from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.events import Events
@@ -35,7 +36,7 @@ class Context:
     nothing worked out, for another thread.
     """
 
-    events: Events
+    looked: LookedAt
     scanned: Scanned
     gpu: GpuTime
     strings: Mapping[int, str]
@@ -44,7 +45,29 @@ class Context:
     """Idle time within the ranges of each name."""
     session_ns: int | None
     options: SectionOptions
-    selection: Selection = WHOLE
+
+    @property
+    def events(self) -> Events:
+        """The events of what is looked at, whole, whenever they were."""
+        return self.looked.events
+
+    @property
+    def selection(self) -> Selection:
+        """What is looked at."""
+        return self.looked.selection
+
+    @property
+    def devices_with_span(self) -> dict[int, int]:
+        """The CUDA ordinals, by index, of the devices whose idle time is known."""
+        return {index: device.device for index, device in enumerate(self.gpu.devices) if device.did_work}
+
+    @cached_property
+    def any_busy(self) -> Intervals:
+        """When any device was at work, looked at or not, in the window or not."""
+        if self.selection.is_whole:
+            return self.gpu.busy
+        operations = self.looked.all.operations
+        return union(operations.start_ns, operations.end_ns)
 
     @property
     def ordinals(self) -> tuple[int, ...]:
@@ -53,23 +76,31 @@ class Context:
 
     @cached_property
     def launched(self) -> LaunchedWork:
-        """The work behind the calls of each thread."""
-        return LaunchedWork(self.events)
+        """The work behind the calls of each thread, of which the part in the window counts."""
+        looked = self.looked
+        return LaunchedWork(looked.on_clock, None if looked.selection.is_whole else looked.counts)
+
+    @cached_property
+    def launches(self) -> LaunchedWork:
+        """The work behind the calls of each thread, whole."""
+        return self.launched if self.looked.on_clock is self.events else LaunchedWork(self.events)
 
     @cached_property
     def kernels(self) -> Classified:
-        """The kernels by category."""
-        return Classified(self.events.operations, self.strings, self.options.kernel_categories)
+        """The kernels that count by category, on the clock of the window."""
+        return Classified(self.looked.parts, self.strings, self.options.kernel_categories)
 
     @cached_property
     def exposed(self) -> list[Intervals]:
-        """When a collective ran on each device, and no other kernel did."""
-        return exposed_collectives(self.kernels, len(self.gpu.devices))
+        """When a collective ran on each device, and no other kernel did, in the window or not."""
+        return exposed_collectives(self.whole_kernels, len(self.gpu.devices))
 
-    @property
+    @cached_property
     def whole_kernels(self) -> Classified:
         """The kernels by category, whole, whether or not they have a part in the window."""
-        return self.kernels
+        if self.selection.is_whole:
+            return self.kernels
+        return Classified(self.events.operations, self.strings, self.options.kernel_categories)
 
     @cached_property
     def shared_out(self) -> SharedOut:
@@ -79,7 +110,7 @@ class Context:
     @cached_property
     def lost(self) -> LostRows:
         """Launches without GPU work."""
-        return lost_rows(self.events, self.scanned.gpu)
+        return lost_rows(self.looked.checked, self.scanned.gpu, self.looked.calls)
 
 
 class Blind(Enum):
@@ -90,9 +121,9 @@ class Blind(Enum):
     unlaunched_work = auto()
     """GPU work without a launch call in the trace."""
 
-    def warning(self, events: Events, gpu: GpuTotals) -> Warn | None:
-        """Return what to say of it; None where there is nothing of the kind."""
-        return unlaunched_work(events, gpu) if self is Blind.unlaunched_work else _whole_graphs(events)
+    def warning(self, events: Events, gpu: GpuTotals, *, whole: bool = True) -> Warn | None:
+        """Return what to say of it; None where there is nothing of the kind. ``whole`` tells of all of time."""
+        return unlaunched_work(events, gpu, whole=whole) if self is Blind.unlaunched_work else _whole_graphs(events)
 
 
 def _whole_graphs(events: Events) -> Warn | None:

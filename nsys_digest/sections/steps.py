@@ -181,7 +181,8 @@ def _make(context: Context) -> Made:
 def _devices(context: Context) -> StepDevices:
     used: defaultdict[int, set[int]] = defaultdict(set)
     for place, device in zip(context.scanned.gpu.places, context.gpu.device_of_place, strict=True):
-        used[place.process].add(device)
+        if device >= 0:
+            used[place.process].add(device)
     of_process = {process: frozenset(devices) for process, devices in used.items()}
     return StepDevices(context.ordinals, of_process, context.exposed)
 

@@ -7,42 +7,54 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from nsys_digest import __version__
-from nsys_digest.model.base_types import RunFacts
+from nsys_digest.model.base_types import RunFacts, Window
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import KernelCategories, load_kernel_categories
 from nsys_digest.model.section_types import NEED_CATEGORIES
+from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.base import BaseFigures, base_figures
 from nsys_digest.sections.capture import capture, rows_by_process
 from nsys_digest.sections.category_use import category_use
+from nsys_digest.sections.choose import Choice, choose, nothing_held
 from nsys_digest.sections.failed_calls import failed_calls
+from nsys_digest.sections.looked_at import LookedAt
 from nsys_digest.sections.nvtx import dispatch_counts
 from nsys_digest.sections.section_options import SectionOptions
 from nsys_digest.sections.warnings import is_incomplete, warnings
 from nsys_digest.selection import WHOLE, Selection
+from nsys_digest.trace.collect.chosen import Chosen
+from nsys_digest.trace.collect.gpu import Place
 from nsys_digest.trace.collect.range_names import NvtxOptions
-from nsys_digest.trace.collect.whole import Extras, Scanned
-from nsys_digest.trace.events import Events
+from nsys_digest.trace.collect.whole import EventRows, Extras, Scanned
+from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.gpu_span import gpu_span
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, missing_columns
-from nsys_digest.trace.open import opened, read_trace
-from nsys_digest.trace.scan import scan, scan_kernels
-from nsys_digest.trace.source import Reader, Source
+from nsys_digest.trace.open import TraceFile, opened, read_trace
+from nsys_digest.trace.scan import Reading, scan, scan_kernels
+from nsys_digest.trace.source import Source
 from nsys_digest.trace.threads import Progress, default_threads, values_in_range
 from nsys_digest.units import utc_text
 
 if TYPE_CHECKING:
     from nsys_digest.sections.registry import MadeSections
 
+_NEED_ALL_ROWS: Final = frozenset({"by_device", "host"})
+"""Sections that ask of all rows, whatever the window: of which device a call is that launched nothing is told by all
+that its thread launched, and when scheduling was recorded by all of it."""
 
-def summarize_trace(trace: Path, options: SummarizeOptions) -> Digest:
+
+def summarize_trace(trace: Path | TraceFile, options: SummarizeOptions) -> Digest:
     """Digest a trace; see :func:`nsys_digest.summarize`."""
     job = _job(trace, options)
     return read_trace(trace, options.reader, partial(_summarize, job))
@@ -52,8 +64,6 @@ def select_figures(trace: Path, selection: Selection, options: SummarizeOptions)
     """Return the base figures of a part of a trace.
 
     Raises:
-        UsageInvalid: sections or steps are asked for, which are of the whole trace; or the trace has more range names
-            than are kept apart, and a window is looked at.
         What :func:`nsys_digest.summarize` raises.
 
     """
@@ -61,13 +71,27 @@ def select_figures(trace: Path, selection: Selection, options: SummarizeOptions)
     return read_trace(trace, options.reader, lambda source: _read(source, read_capture(source), job).base)
 
 
-def _job(trace: Path, options: SummarizeOptions) -> _Job:
+def summarize_selection(
+    trace: Path, selection: Selection, options: SummarizeOptions, reading: Reading = "auto"
+) -> Digest:
+    """Digest a part of a trace that was looked up already; the document does not say which."""
+    job = replace(_job(trace, options), selection=selection, reading=reading)
+
+    def work(source: Source) -> Digest:
+        facts = read_capture(source)
+        return _digest(source, facts, _read(source, facts, job), job)
+
+    return read_trace(trace, options.reader, work)
+
+
+def _job(trace: Path | TraceFile, options: SummarizeOptions) -> _Job:
+    given = trace if isinstance(trace, Path) else trace.given
     chosen = options.made_sections
     classified = options.categories is not None or options.steps is not None or NEED_CATEGORIES & set(chosen)
     ordered = load_kernel_categories(options.categories) if classified else KernelCategories(())
     return _Job(
-        trace,
-        os.fspath(trace),
+        given,
+        os.fspath(given),
         dict(options.labels),
         options.top,
         NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names, options.folds),
@@ -75,6 +99,7 @@ def _job(trace: Path, options: SummarizeOptions) -> _Job:
         options.threads,
         options.progress,
         options.when_read,
+        options.selection,
     )
 
 
@@ -91,22 +116,61 @@ class _Job:
     threads: int | None
     progress: Progress | None
     when_read: Callable[[], None] | None
+    asked: SelectionOptions
     selection: Selection = WHOLE
+    window: Window | None = None
+    reading: Reading = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read of a trace, added up and linked; ``events`` is None where no section needs them."""
+    """What was read of a trace, added up and linked; ``looked`` is None where no section needs them."""
 
     scanned: Scanned
     strings: Mapping[int, str]
     base: BaseFigures
-    events: Events | None
+    looked: LookedAt | None
 
 
 def _summarize(job: _Job, source: Source) -> Digest:
     facts = read_capture(source)
-    return _digest(source, facts, _read(source, facts, job), job)
+    choice = choose(source, facts, job.asked, job.sections.step, job.nvtx, _threads(source, job))
+    job = replace(job, selection=choice.selection, window=choice.window)
+    read = _read(source, facts, job)
+    if not job.selection.is_whole and not _holds_something(source, read, job):
+        raise nothing_held(source, facts, _every_place(source, job), job.asked)
+    return _digest(source, facts, read, job)
+
+
+def _holds_something(source: Source, read: _Read, job: _Job) -> bool:
+    """Tell whether anything counts, and whether there is GPU work, ever, where devices or streams are asked for.
+
+    A window within the GPU span in which nothing happened is all idle, which is something.
+    """
+    scanned, selection = read.scanned, job.selection
+    if (selection.devices is not None or selection.streams is not None) and not any(scanned.gpu.looked_at):
+        return False
+    totals = (scanned.gpu.counts, scanned.api.counts, scanned.nvtx.counts)
+    if any(bool(counts.any()) for counts in totals) or read.base.dispatch_timeline:
+        return True
+    window, span = selection.window, gpu_span(source, selection.chosen, _threads(source, job))
+    return window is not None and span is not None and window.start_ns[0] < span[1] and window.end_ns[-1] > span[0]
+
+
+def _every_place(source: Source, job: _Job) -> tuple[Place, ...]:
+    """Return where there is GPU work in the whole trace."""
+    scanned, _, _ = scan(source, job.nvtx, session_ns=None, threads=_threads(source, job))
+    return scanned.gpu.places
+
+
+def _threads(source: Source, job: _Job) -> int:
+    return job.threads or default_threads(source.size_bytes)
+
+
+def _chosen(job: _Job) -> Chosen | None:
+    """Return what is asked of rows; which instance of a step is the first of its process is asked of all ranges."""
+    chosen = job.selection.chosen
+    return None if chosen is None else replace(chosen, every_range=job.sections.step is not None)
 
 
 def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
@@ -114,15 +178,16 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         source,
         job.nvtx,
         session_ns=facts.session_ns,
-        threads=job.threads or default_threads(source.size_bytes),
+        threads=_threads(source, job),
         detail=job.sections.needs_events,
         extras=Extras(
             graphs="graphs" in job.sections.sections,
             payloads="nvtx_payload" in job.sections.sections,
             host="host" in job.sections.sections,
         ),
-        chosen=job.selection.chosen,
+        chosen=_chosen(job),
         progress=job.progress,
+        reading="whole" if _NEED_ALL_ROWS & set(job.sections.sections) else job.reading,
     )
     if job.when_read is not None:
         job.when_read()
@@ -132,8 +197,21 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
     strings = source.strings(STRINGS, names)
     with values_in_range(source, "the GPU activity"):
         base = base_figures(scanned, activity, facts, strings, job.selection)
-    events = None if rows is None else link(rows, scanned, strings, base.gpu.device_of_place)
-    return _Read(scanned, strings, base, events)
+    if rows is None:
+        return _Read(scanned, strings, base, None)
+    counts = _counting(rows, scanned, base, job.selection)
+    events = link(rows, scanned, strings, base.gpu.device_of_place, counts)
+    return _Read(scanned, strings, base, LookedAt(events, job.selection, counts))
+
+
+def _counting(rows: EventRows, scanned: Scanned, base: BaseFigures, selection: Selection) -> Bools | None:
+    """Tell which operations are looked at and have a part in the window; None is all."""
+    if selection.is_whole:
+        return None
+    operations = rows.operations
+    device = np.array(base.gpu.device_of_place, np.int64)
+    looked_at = device[np.array([place for _, place in scanned.gpu.groups], np.int64)] >= 0
+    return looked_at[operations.group] & selection.counts(operations.start_ns, operations.end_ns)
 
 
 def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Digest:
@@ -149,7 +227,8 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
         splits = zip(sections["idle"].devices, sections.pop("host"), strict=True)
         split = tuple(replace(device, host=of_device) for device, of_device in splits)
         sections["idle"] = replace(sections["idle"], devices=split)
-    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, None if made is None else made.warnings)
+    told = None if made is None else made.warnings
+    warned = warnings(scanned, facts, gpu, rows, strings, missing, failed, told, whole=job.selection.is_whole)
     return Digest(
         file=source.path.name,
         gpu_activity_span_ns=gpu.span_ns,
@@ -169,7 +248,9 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
             categories=job.sections.kernel_categories.file,
             steps=job.sections.step,
             warmup=None if job.sections.step is None else job.sections.warmup,
-            incomplete=is_incomplete(scanned, facts, strings, warned),
+            incomplete=is_incomplete(scanned, facts, strings, warned, gpu),
+            asked=job.asked,
+            window=job.window,
         ),
         warnings=warned,
         devices=base.devices,
@@ -184,7 +265,7 @@ def _digest(source: Source, facts: CaptureFacts, read: _Read, job: _Job) -> Dige
 
 def _made(read: _Read, facts: CaptureFacts, job: _Job) -> MadeSections | None:
     """Make the sections; None where none is asked for."""
-    if read.events is None:
+    if read.looked is None:
         return None
     # what makes them takes time to import, which a digest of the base alone is spared
     from nsys_digest.sections.registry import make_sections
@@ -193,30 +274,37 @@ def _made(read: _Read, facts: CaptureFacts, job: _Job) -> MadeSections | None:
     base = read.base
     return make_sections(
         Context(
-            read.events,
+            read.looked,
             read.scanned,
             base.gpu,
             read.strings,
             base.range_idle_ns,
             facts.session_ns,
             job.sections,
-            job.selection,
         )
     )
 
 
-def inspect_trace(path: Path) -> Inspection:
+def inspect_trace(trace: Path | TraceFile) -> Inspection:
     """Say what is in a trace; see :func:`nsys_digest.inspect`."""
-    with opened(path, "stdlib") as source:
+    with opened(trace, "stdlib") as source:
         return inspect_source(source)
 
 
-def classify_trace(path: Path, kernel_categories: KernelCategories, reader: Reader) -> CategoryUse:
+def classify_trace(
+    trace: Path | TraceFile, kernel_categories: KernelCategories, options: SummarizeOptions
+) -> CategoryUse:
     """Say which category each kernel of a trace is in; see :func:`nsys_digest.classify`."""
+    job = _job(trace, options)
 
     def classify(source: Source) -> CategoryUse:
-        kernels = scan_kernels(source, threads=default_threads(source.size_bytes))
+        threads = _threads(source, job)
+        facts = None if job.asked.is_whole else read_capture(source)
+        choice = Choice() if facts is None else choose(source, facts, job.asked, job.sections.step, job.nvtx, threads)
+        kernels = scan_kernels(source, threads=threads, chosen=choice.selection.chosen)
+        if facts is not None and not kernels.counts.any():
+            raise nothing_held(source, facts, _every_place(source, job), job.asked)
         strings = source.strings(STRINGS, {name for label in kernels.labels for name in label})
-        return category_use(path.name, kernels, strings, kernel_categories)
+        return category_use(source.path.name, kernels, strings, kernel_categories)
 
-    return read_trace(path, reader, classify)
+    return read_trace(trace, options.reader, classify)

@@ -26,12 +26,13 @@ _CLASS_OF_OVERHEAD = {
 }
 
 
-def thread_batches(events: Events) -> Iterator[Lines]:
-    """Cut the threads that made calls into batches of which each is looked at as a whole."""
+def thread_batches(events: Events, window: Intervals | None = None) -> Iterator[Lines]:
+    """Cut the threads that made calls into batches of which each is looked at as a whole; the window fits in too."""
     calls, ranges = events.calls, events.ranges
     columns = [(one.start_ns, one.end_ns) for one in (calls, ranges, events.operations, events.overheads)]
     if events.host is not None:
         columns.append((events.host.calls.start_ns, events.host.calls.end_ns))
+    columns += [] if window is None else [window]
     times = [(int(min(a.min(), b.min())), int(max(a.max(), b.max()))) for a, b in columns if a.size]
     if times:
         edges = calls.edges + ranges.edges[: calls.edges.size]

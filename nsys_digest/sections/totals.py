@@ -28,7 +28,8 @@ def _by_name(rows: Iterable[tuple[str, int, int]]) -> tuple[tuple[str, CountTota
     counts: defaultdict[str, int] = defaultdict(int)
     sums: defaultdict[str, int] = defaultdict(int)
     for name, count, sum_ns in rows:
-        counts[name] += count
-        sums[name] += sum_ns
+        if count:  # else all of them are outside of the window
+            counts[name] += count
+            sums[name] += sum_ns
     ordered = sorted(counts, key=lambda name: (-sums[name], name))
     return tuple((name, CountTotal(counts[name], sums[name])) for name in ordered)

@@ -22,16 +22,17 @@ _UNKNOWN: Final = "launch cost, cause of idle time, and the range or step that l
 _HOLDS: Final = "Span, busy and idle hold"
 
 
-def unlaunched_work(events: Events, gpu: GpuTotals) -> Warn | None:
+def unlaunched_work(events: Events, gpu: GpuTotals, *, whole: bool = True) -> Warn | None:
     """Return what to say of GPU rows without a call; None where each has one, page migrations apart.
 
+    ``whole`` tells that the events are of all of time, so that one without calls has none at all.
     The driver moves pages of unified memory on its own: no call launches that.
     """
     operations = events.operations
     total = int(operations.unlinked.sum())
     if not total:
         return None
-    if not events.calls.start_ns.size:
+    if whole and not events.calls.start_ns.size:
         return Warn(
             "unattributed-work",
             f"The trace has no CUDA API call for its {counted(total, 'GPU operation')}: {_UNKNOWN}. {_HOLDS}",

@@ -43,14 +43,19 @@ def warnings(
     missing: Mapping[str, list[str]],
     failed: tuple[FailedCalls, ...],
     of_sections: tuple[Warn, ...] | None,
+    *,
+    whole: bool,
 ) -> tuple[Warn, ...]:
     """Return the warnings, by code in the order of ``CODES``, then as found.
 
-    ``of_sections`` are those of the sections, None where events were not looked at one by one.
+    ``of_sections`` are those of the sections, None where events were not looked at one by one. Counts of launches and
+    of their work are compared only where the ``whole`` trace is looked at: a part may hold one and not the other.
     """
+    any_nvtx = any(counter["nvtx"] for counter in rows.values()) or (not whole and facts.traced.nvtx is True)
+    lacks_gpu_work = _missing_gpu_work(scanned, facts, rows, strings, by_count=of_sections is None)
     warned = [
-        *diagnostic_warnings(facts, any_nvtx=any(counter["nvtx"] for counter in rows.values())),
-        *_missing_gpu_work(scanned, facts, rows, strings, by_count=of_sections is None),
+        *diagnostic_warnings(facts, any_nvtx=any_nvtx),
+        *(lacks_gpu_work if whole or gpu.span_ns is None else ()),
         *_odd_rows(scanned),
         *schema_warnings(facts, missing),
         *device_warnings(gpu, facts),
@@ -60,17 +65,19 @@ def warnings(
         warned.append(failure)
     if of_sections is None and (outside := outside_session(gpu.busy, facts.session_ns)):
         warned.append(outside)
-    if not any(counter.total() for counter in rows.values()):
+    if whole and not any(counter.total() for counter in rows.values()):
         warned.append(nothing_recorded(facts))
     order = list(CODES)
     return tuple(sorted(dict.fromkeys(warned), key=lambda warn: order.index(warn.code)))
 
 
-def is_incomplete(scanned: Scanned, facts: CaptureFacts, strings: Mapping[int, str], warned: tuple[Warn, ...]) -> bool:
+def is_incomplete(
+    scanned: Scanned, facts: CaptureFacts, strings: Mapping[int, str], warned: tuple[Warn, ...], gpu: GpuTime
+) -> bool:
     """Tell whether GPU rows are missing: launches succeeded without work, or the collector says that it lost some."""
     if {warn.code for warn in warned} & {"graph-work-missing", "gpu-rows-missing", "process-without-gpu"}:
         return True
-    if not scanned.gpu.groups:
+    if gpu.span_ns is None:
         calls = _work_calls(scanned.api, strings)
         if any(made.launches for made in calls.values()):
             return True

@@ -29,6 +29,22 @@ _STEPS_PER_BYTE = 20
 _STEPS_AT_ONCE = 100_000
 _LONGEST_REASON = 200
 _INTERRUPTED = "interrupted"
+_LONGEST_POSSIBLE = 1_000_000_000  # SQLITE_MAX_LENGTH, www.sqlite.org/limits.html
+
+_LIMITS: Final = {
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 1_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 100_000,
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 1,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+"""For our queries and the text of a schema: the widest table of nsys has 41 columns, its longest text 4,500 letters."""
 
 # Python 3.12 has these, by name and number: www.sqlite.org/c3ref/c_dbconfig_defensive.html
 _SETTINGS = (
@@ -55,8 +71,8 @@ class Connection:
             self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
             for guard in GUARDS:
                 self._connection.execute(guard)
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1)
+            for limit, value in {**_LIMITS, sqlite3.SQLITE_LIMIT_LENGTH: _longest_value(data_bytes)}.items():
+                self._connection.setlimit(limit, value)
             for name, on in _SETTINGS:
                 if hasattr(sqlite3, name):
                     self._connection.setconfig(getattr(sqlite3, name), on)  # type: ignore[attr-defined]
@@ -149,6 +165,11 @@ class Connection:
                 except OSError as error:
                     return unopened(self._path, error)
         return TraceUnreadable(f"{self._path}: SQLite cannot read it ({text}); {again}")
+
+
+def _longest_value(data_bytes: int) -> int:
+    """Return how long a text or blob can be that a file holds: one of UTF-16 grows by half when it becomes UTF-8."""
+    return min(1_000 + 2 * data_bytes, _LONGEST_POSSIBLE)
 
 
 def _only_tables(action: int, _first: str | None, _second: str | None, _database: str | None, view: str | None) -> int:

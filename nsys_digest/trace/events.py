@@ -31,12 +31,14 @@ class CopyLabel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Every copy, in the order of the operations; arrays of shape (n,)."""
+    """Every copy that counts, in the order of the operations; arrays of shape (n,)."""
 
     label: Ints
     """Index into the labels of copies."""
     bytes: Ints
     length_ns: Ints
+    part_ns: Ints
+    """The time within what is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,10 @@ class WaitedFor:
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """Rows of overhead on the threads of the calls, by thread, then by start; arrays of shape (n,).
+    """Rows of overhead, by thread, then by start; arrays of shape (n,).
 
-    ``edges[t]:edges[t + 1]`` are those of thread ``t`` of the calls; each has a length.
+    ``edges[t]:edges[t + 1]`` are those of thread ``t`` of the calls, and those of other threads come last; each has a
+    length.
     """
 
     start_ns: Int64s

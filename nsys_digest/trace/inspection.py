@@ -8,7 +8,7 @@ from nsys_digest.errors import TraceUnreadable
 from nsys_digest.model.base_types import Gpu, Traced
 from nsys_digest.model.inspection import Inspection, LogLine, ProcessFact, TableFact
 from nsys_digest.trace.nsys.capture import read_capture
-from nsys_digest.trace.nsys.tables import event_tables, is_read, missing_columns, process_of
+from nsys_digest.trace.nsys.tables import event_tables, gpu_tables, is_read, missing_columns, process_of
 from nsys_digest.trace.nsys.traced import missing_tables
 from nsys_digest.trace.source import Source
 from nsys_digest.units import utc_text
@@ -28,8 +28,11 @@ def inspect_source(source: Source) -> Inspection:
     tables, unreadable = _count_rows(source, exact=exact)
     filled = tuple(table for table in tables if table.rows)
     names = {table.name for table in filled}
-    times = [source.time_range(table, "start", "end", exact=exact) for table in event_tables(source) if table in names]
-    bounds = [bound for bound in times if bound is not None]
+    times = {
+        table: source.time_range(table, "start", "end", exact=exact) for table in event_tables(source) if table in names
+    }
+    bounds = [bound for bound in times.values() if bound is not None]
+    of_gpu = [bound for table in gpu_tables(source) if (bound := times.get(table)) is not None]
     absent = missing_tables(source.tables(), names, facts.traced)
     lacking = [f"table {table} lacks {', '.join(columns)}" for table, columns in missing_columns(source).items()]
     cuda_pids = {pid for pid, _ in facts.gpu_of}
@@ -49,6 +52,8 @@ def inspect_source(source: Source) -> Inspection:
         tables=filled,
         first_ns=min((low for low, _ in bounds), default=None),
         last_ns=max((high for _, high in bounds), default=None),
+        gpu_first_ns=min((low for low, _ in of_gpu), default=None),
+        gpu_last_ns=max((high for _, high in of_gpu), default=None),
         times_exact=exact,
         missing=(*absent, *lacking, *unreadable),
         diagnostics=tuple(LogLine(line.severity, line.text, line.count) for line in facts.diagnostics),

@@ -15,7 +15,7 @@ from nsys_digest.trace.collect.gpu import GpuTotals
 from nsys_digest.trace.collect.operations import OperationRows
 from nsys_digest.trace.collect.overheads import OverheadRows
 from nsys_digest.trace.collect.whole import EventRows, Scanned
-from nsys_digest.trace.columns import Ints, smallest_type
+from nsys_digest.trace.columns import Bools, Ints, smallest_type
 from nsys_digest.trace.events import CLASSES, NONE, OVERHEADS, Calls, Events, Marks, Operations, Overheads
 from nsys_digest.trace.link_host import link_host
 from nsys_digest.trace.nsys.overheads import Overhead, overhead_of
@@ -25,13 +25,20 @@ _DENSE = 8
 _SLICE = 1 << 18
 
 
-def link(rows: EventRows, scanned: Scanned, names: Mapping[int, str], devices: Sequence[int]) -> Events:
+def link(
+    rows: EventRows,
+    scanned: Scanned,
+    names: Mapping[int, str],
+    devices: Sequence[int],
+    counts: Bools | None = None,
+) -> Events:
     """Link operations to calls, and put marks in order.
 
     ``names`` are the texts of string ids, ``devices`` the index into the devices of the digest of each place.
+    ``counts`` tells which operations count; None is all.
     """
     calls = _calls(rows.calls, scanned.api, names)
-    operations = _operations(rows.operations, scanned.gpu, devices, calls)
+    operations = _operations(rows.operations, scanned.gpu, devices, calls, counts)
     return Events(
         operations=operations,
         calls=calls,
@@ -63,20 +70,21 @@ def _calls(rows: CallRows, api: ApiTotals, names: Mapping[int, str]) -> Calls:
 
 
 def _overheads(rows: OverheadRows, calls: Calls, names: Mapping[int, str]) -> Overheads:
-    """Keep the rows of threads with calls, and say what each is."""
+    """Put rows in order by thread of the calls, and say what each is."""
     number = {thread: index for index, thread in enumerate(calls.threads)}
-    of_thread = np.array([number.get(thread, NONE) for thread in rows.threads], np.int64)
+    of_thread = np.array([number.get(thread, len(number)) for thread in rows.threads], np.int64)
     kinds = [overhead_of(table, name_of(name, names), kind) for table, name, kind in rows.labels]
     of_label = np.array([OVERHEADS.index(kind) for kind in kinds], np.int8)
     thread, kind = of_thread[rows.thread], of_label[rows.label]
     order = np.lexsort((kind, rows.end_ns, rows.start_ns, thread))
-    order = order[int(np.count_nonzero(thread == NONE)) :]
     edges = np.searchsorted(thread[order], np.arange(len(calls.threads) + 1))
     of_driver = any(kind in (Overhead.loading, Overhead.queue_full) for kind in kinds)
     return Overheads(rows.start_ns[order], rows.end_ns[order], kind[order], edges, of_driver)
 
 
-def _operations(rows: OperationRows, gpu: GpuTotals, devices: Sequence[int], calls: Calls) -> Operations:
+def _operations(
+    rows: OperationRows, gpu: GpuTotals, devices: Sequence[int], calls: Calls, counts: Bools | None
+) -> Operations:
     pairs = np.array(gpu.groups, np.int64).reshape(-1, 2)
     kind_of, place_of = pairs[:, 0], pairs[:, 1]
     process_of_place = np.array([place.process for place in gpu.places], np.int64)
@@ -94,7 +102,7 @@ def _operations(rows: OperationRows, gpu: GpuTotals, devices: Sequence[int], cal
         call[launched] = _launching_call(
             calls, chosen, calls.correlation[chosen], rows.correlation[launched], rows.start_ns[launched]
         )
-    launchable, unlinked = _count_unlinked(rows, gpu, call)
+    launchable, unlinked = _count_unlinked(rows, gpu, call, counts)
     return Operations(
         start_ns=rows.start_ns,
         end_ns=rows.end_ns,
@@ -121,13 +129,18 @@ def _by_process(processes: Int64s, process_of_group: Int64s, group: Ints, correl
     return Members(rows[found.rows], found.edges)
 
 
-def _count_unlinked(rows: OperationRows, gpu: GpuTotals, call: Ints) -> tuple[Int64s, Int64s]:
-    """Return, for each group, how many operations a call should have launched, and how many of them have none."""
+def _count_unlinked(rows: OperationRows, gpu: GpuTotals, call: Ints, counts: Bools | None) -> tuple[Int64s, Int64s]:
+    """Return, for each group, how many operations a call should have launched, and how many of them have none.
+
+    Those alone that count.
+    """
     is_copy = np.array([GPU_KINDS[kind] == "memcpy" for kind, _ in gpu.groups], bool)
     migrates = np.array([label.kind in MIGRATION_KINDS for label in rows.copy_labels], bool)
     without, migrations = (np.zeros(is_copy.size, np.int64) for _ in range(2))
     for low in range(0, call.size, _SLICE):
         unlinked = np.flatnonzero(call[low : low + _SLICE] == NONE) + low
+        if counts is not None:
+            unlinked = unlinked[counts[unlinked]]
         of_group = rows.group[unlinked]
         without += np.bincount(of_group, minlength=is_copy.size)
         if migrates.any():

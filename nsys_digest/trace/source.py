@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,51 @@ class Column:
     absent: int | float | str = 0
 
 
+class Between(NamedTuple):
+    """That an integer column of a query is from ``low`` to ``high``, both included; None is no bound."""
+
+    column: str
+    low: int | None
+    high: int | None
+
+
+class Less(NamedTuple):
+    """That an integer column is less than another."""
+
+    column: str
+    other: str
+
+
+class Begins(NamedTuple):
+    """That a text column begins so."""
+
+    column: str
+    text: str
+
+
+Test: TypeAlias = Between | Less | Begins
+Alternatives: TypeAlias = tuple[tuple[Test, ...], ...]
+"""Any of these, of which all must hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which rows: those for which any of ``any_of`` holds, and none of ``none_of``."""
+
+    any_of: Alternatives
+    none_of: Alternatives = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Columns of one table, by the names that the batches have for them."""
+    """Columns of one table, by the names that the batches have for them; of some rows where ``where`` says which.
+
+    Only a :class:`SelectingSource` knows ``where``.
+    """
 
     table: str
     columns: Mapping[str, Column]
+    where: Where | None = None
 
 
 class Tail:
@@ -135,4 +174,32 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close every connection and file."""
+        ...
+
+
+@runtime_checkable
+class SelectingSource(Source, Protocol):
+    """A source that finds some of the rows of a table faster than it gives all of them."""
+
+    def distinct(self, query: Query, columns: tuple[str, ...]) -> list[tuple[int, ...]]:
+        """Return the different values that some integer columns of a query have together."""
+        ...
+
+    def least(self, query: Query, column: str, of: Iterable[Alternatives]) -> list[int | None]:
+        """Return the least value of a column among the rows of each of several alternatives; None where is no row."""
+        ...
+
+    def greatest(self, query: Query, columns: tuple[str, ...]) -> int | None:
+        """Return the greatest value of integer columns; None of an empty table."""
+        ...
+
+    def rows_near(self, query: Query, column: str, low: int, high: int) -> RowRange:
+        """Return the range of row ids in which values from ``low`` to ``high`` are, were the rows in order of them.
+
+        It is a guess: they need not be. None where nothing can be guessed.
+        """
+        ...
+
+    def ids_of_texts(self, table: str, beginnings: Iterable[str]) -> list[int]:
+        """Return the ids in a table of (id, value) of texts that begin so."""
         ...

@@ -16,7 +16,7 @@ from nsys_digest.errors import NotATrace, TraceUnreadable, UsageInvalid
 from nsys_digest.trace import adbc, cursor
 from nsys_digest.trace.connect import LEAST_ROW_BYTES, Connection
 from nsys_digest.trace.header import CheckedFile, check_file, export_again
-from nsys_digest.trace.source import Batch, Column, Query, Reader, RowRange, Value
+from nsys_digest.trace.source import Alternatives, Batch, Begins, Column, Less, Query, Reader, RowRange, Test, Value
 
 _DENSE_ROW_BYTES: Final = 8
 _STRINGS_AT_ONCE = 500
@@ -180,8 +180,80 @@ class SqliteSource:
     def _sql(self, query: Query, part: RowRange) -> str:
         columns = self._tables[query.table]
         terms = ", ".join(f"{_term(column, columns)} AS {name}" for name, column in query.columns.items())
-        where = "" if part is None else f" WHERE {self._key(query.table)} BETWEEN {part[0]} AND {part[1]}"
+        tests = [] if part is None else [f"{self._key(query.table)} BETWEEN {part[0]} AND {part[1]}"]
+        if query.where is not None:
+            tests += [self._any_of(query, query.where.any_of)]
+            tests += [f"NOT ({self._any_of(query, query.where.none_of)})"] if query.where.none_of else []
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
         return f"SELECT {terms} FROM {_quoted(query.table)}{where}"
+
+    def _any_of(self, query: Query, alternatives: Alternatives) -> str:
+        found = (" AND ".join(self._tests(query, tests)) or "1" for tests in alternatives)
+        return "(" + (" OR ".join(f"({tests})" for tests in found) or "0") + ")"
+
+    def _tests(self, query: Query, tests: Iterable[Test]) -> Iterator[str]:
+        present = self._tables[query.table]
+        for test in tests:
+            term = _term(query.columns[test.column], present)
+            if isinstance(test, Less):
+                yield f"{term} < {_term(query.columns[test.other], present)}"
+            elif isinstance(test, Begins):
+                yield f"substr({term}, 1, {len(test.text)}) = {_literal(test.text)}"
+            elif test.low is not None and test.high is not None:
+                yield f"{term} = {test.low}" if test.low == test.high else f"{term} BETWEEN {test.low} AND {test.high}"
+            else:
+                yield from (f"{term} >= {low}" for low in (test.low,) if low is not None)
+                yield from (f"{term} <= {high}" for high in (test.high,) if high is not None)
+
+    def distinct(self, query: Query, columns: tuple[str, ...]) -> list[tuple[int, ...]]:
+        """Return the different values that some columns have together."""
+        terms = ", ".join(_term(query.columns[name], self._tables[query.table]) for name in columns)
+        with self._lock:
+            rows = self._connection.all(f"SELECT DISTINCT {terms} FROM {_quoted(query.table)}")
+        return [tuple(value for value in row if isinstance(value, int)) for row in rows]
+
+    def least(self, query: Query, column: str, of: Iterable[Alternatives]) -> list[int | None]:
+        """Return the least value of a column among the rows of each of several alternatives."""
+        term = _term(query.columns[column], self._tables[query.table])
+        cases = ", ".join(f"min(CASE WHEN {self._any_of(query, one)} THEN {term} END)" for one in of)
+        with self._lock:
+            [row] = self._connection.all(f"SELECT {cases} FROM {_quoted(query.table)}")
+        return [value if isinstance(value, int) else None for value in row]
+
+    def greatest(self, query: Query, columns: tuple[str, ...]) -> int | None:
+        """Return the greatest value of integer columns."""
+        terms = ", ".join(f"max({_term(query.columns[name], self._tables[query.table])})" for name in columns)
+        with self._lock:
+            [row] = self._connection.all(f"SELECT {terms} FROM {_quoted(query.table)}")
+        return max((value for value in row if isinstance(value, int)), default=None)
+
+    def rows_near(self, query: Query, column: str, low: int, high: int) -> RowRange:
+        """Return the range of row ids in which values from ``low`` to ``high`` are, were the rows in order of them."""
+        term = _term(query.columns[column], self._tables[query.table])
+        with self._lock:
+            key = self._key(query.table)
+            first, last = (1, 0) if key is None else self._range(query.table, key)
+            if first > last:
+                return None
+            sql = f"SELECT {term} FROM {_quoted(query.table)} WHERE {key} >= ? ORDER BY {key} LIMIT 1"
+            ends = []
+            for value in (low, high):
+                below, above = first, last
+                while below < above:
+                    middle = (below + above) // 2
+                    [(found,)] = self._connection.all(sql.replace("?", str(middle)))
+                    below, above = (middle + 1, above) if isinstance(found, int) and found < value else (below, middle)
+                ends.append(below)
+        return min(ends), max(ends)
+
+    def ids_of_texts(self, table: str, beginnings: Iterable[str]) -> list[int]:
+        """Return the ids of texts that begin so."""
+        if not {"id", "value"} <= set(self._tables.get(table, ())):
+            return []
+        tests = " OR ".join(f"substr(value, 1, {len(text)}) = {_literal(text)}" for text in beginnings)
+        with self._lock:
+            rows = self._connection.all(f"SELECT id FROM {_quoted(table)} WHERE {tests}")
+        return [key for (key,) in rows if isinstance(key, int)]
 
     def _adbc(self) -> adbc.AdbcConnection:
         """Return this thread's own connection."""
@@ -249,14 +321,16 @@ class SqliteSource:
 
 
 def _term(column: Column, present: tuple[str, ...]) -> str:
-    if isinstance(column.absent, str):
-        absent = "'" + column.absent.replace("'", "''") + "'"
-    else:
-        absent = str(column.absent).replace("inf", "9e999")  # which SQLite reads as infinity
+    # SQLite reads 9e999 as infinity
+    absent = _literal(column.absent) if isinstance(column.absent, str) else str(column.absent).replace("inf", "9e999")
     if column.name is None or column.name not in present:
         return absent
     term = f"coalesce({_quoted(column.name)}, {absent})"
     return f"CAST({term} AS TEXT)" if isinstance(column.absent, str) else term
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:

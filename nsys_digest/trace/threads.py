@@ -99,7 +99,7 @@ def read_tables(source: Source, tasks: list[Task], threads: int, progress: Progr
     if state.errors:
         raise state.errors[0]
     for task, count in zip(tasks, rows, strict=True):
-        if task.rows_read != count:  # rows were deleted, or the table is damaged
+        if task.query.where is None and task.rows_read != count:  # rows were deleted, or the table is damaged
             source.check_whole(task.query.table, task.rows_read)
 
 

@@ -28,6 +28,7 @@ Case = Callable[[Random, Path], str]
 
 TARGETS = {
     "trace": "trace",
+    "exports": "exports",
     "stored_digest": "stored_digest",
     "policy": "policy",
     "phase_log": "phase_log",

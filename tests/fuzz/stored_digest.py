@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from random import Random
@@ -83,8 +84,13 @@ def _damage(rng: Random, document: Any) -> None:
     if how == 0:
         del place[key]
     elif how == 1 and isinstance(place, dict):
-        place[rng.choice(_KEYS)] = rng.choice((*_VALUES, place[key]))
+        place[rng.choice(_KEYS)] = _value(rng, place[key])
     elif how == 2 and isinstance(place, list):
-        place.append(rng.choice((*_VALUES, place[key])))
+        place.append(_value(rng, place[key]))
     else:
-        place[key] = rng.choice(_VALUES)
+        place[key] = _value(rng)
+
+
+def _value(rng: Random, *more: Any) -> Any:
+    """Return a value that no other place of a document holds: one that is changed later changes alone."""
+    return copy.deepcopy(rng.choice((*_VALUES, *more)))

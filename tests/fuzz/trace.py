@@ -44,26 +44,31 @@ def case(rng: Random, folder: Path) -> str:
     if rng.random() < 0.3:
         _damage_bytes(rng, path)
     else:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA synchronous = OFF")
-            connection.execute("PRAGMA writable_schema = ON")
-            connection.text_factory = bytes
-            connection.create_function("draw", 0, lambda: rng.getrandbits(64) - 2**63)
-            for _ in range(rng.choice((1, 1, 2, 4))):
-                try:
-                    rng.choice(_MUTATIONS)(rng, connection)
-                except (sqlite3.Error, IndexError):  # this trace has no such table any more
-                    connection.rollback()
-            connection.commit()
+        damage_rows(rng, path)
     threads = rng.choice((1, 2))
-    found = {reader: _read(path, reader, threads) for reader in ("adbc", "stdlib")}
+    found = {reader: read(path, reader, threads) for reader in ("adbc", "stdlib")}
     assert found["adbc"] == found["stdlib"], f"the readers disagree: {_shown(found)}"
     inspected = _inspect(path)
     assert sorted(folder.iterdir()) == [path], "something was left beside the trace"
     return found["adbc"] if isinstance(found["adbc"], str) else f"digest, inspect: {inspected}"
 
 
-def _read(path: Path, reader: Reader, threads: int) -> Digest | str:
+def damage_rows(rng: Random, path: Path) -> None:
+    """Change an export through SQL, once or a few times."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.text_factory = bytes
+        connection.create_function("draw", 0, lambda: rng.getrandbits(64) - 2**63)
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            try:
+                rng.choice(_MUTATIONS)(rng, connection)
+            except (sqlite3.Error, IndexError):  # this trace has no such table any more
+                connection.rollback()
+        connection.commit()
+
+
+def read(path: Path, reader: Reader, threads: int) -> Digest | str:
     """Return a digest that is right in itself, or the code of an error whose message is one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -13,9 +13,10 @@ from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.algorithms.lines import by_line
 from nsys_digest.model.cuda_errors import ANSWERS
-from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
+from nsys_digest.trace.collect.chosen import Chosen
+from nsys_digest.trace.collect.correlations import Correlations
 from nsys_digest.trace.collect.times import last_time
-from nsys_digest.trace.columns import Columns, Ints
+from nsys_digest.trace.columns import Bools, Columns, Ints
 from nsys_digest.trace.nsys.tables import API_CLASSES, OPEN, THREAD_BITS
 from nsys_digest.trace.source import Batch
 
@@ -71,6 +72,8 @@ class ApiPart:
         """The largest start or end, backtrace rows included."""
         self._failures: Counter[tuple[int, int]] = Counter()
         self._calls = None if rows is None else _CallPart(rows)
+        self.correlations = Correlations()
+        """Those of calls that are kept in part."""
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -82,41 +85,47 @@ class ApiPart:
         start_ns, end_ns, name, event_class, thread, result = map(batch.ints, _COLUMNS)
         self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
         if self._chosen is not None:
-            batch = self._within(batch, self._chosen)
+            batch = self._chosen.of_processes(batch, thread & ~THREAD_BITS)
             start_ns, end_ns, name, event_class, thread, result = map(batch.ints, _COLUMNS)
         correlation = thread if self._calls is None else batch.ints("correlation")
         if event_class.size and (event_class.min() < API_CLASSES[0] or event_class.max() > API_CLASSES[1]):
             counted = (event_class >= API_CLASSES[0]) & (event_class <= API_CLASSES[1])
-            self._backtrace_count += int(counted.size - np.count_nonzero(counted))
+            self._backtrace_count += self._count(start_ns[~counted], end_ns[~counted])
             start_ns, end_ns, name, thread, result, correlation = (
                 column[counted] for column in (start_ns, end_ns, name, thread, result, correlation)
             )
         length_ns = end_ns - start_ns
+        counts = part_ns = None
         if self._chosen is not None and self._chosen.clip is not None:
-            length_ns = np.where(length_ns < 0, length_ns, self._chosen.clip(start_ns, end_ns)[1])
+            counts, part_ns = self._chosen.counted(start_ns, end_ns)
         if length_ns.size and length_ns.min() < 0:
-            self._reversed_count += int(np.count_nonzero(length_ns < 0))
+            self._reversed_count += int(np.count_nonzero((length_ns < 0) & (True if counts is None else counts)))
             length_ns = np.maximum(length_ns, 0)
-        group = self._groups.encode(self._processes.encode(thread & ~THREAD_BITS), self._names.encode(name))
-        self._totals.add(group, length_ns)
-        failed = self._note_failures(group, result) if result.any() else None
+        process = self._processes.encode(thread & ~THREAD_BITS)
+        group = self._groups.encode(process, self._names.encode(name))
+        if counts is None or part_ns is None:
+            self._totals.add(group, length_ns)
+        else:
+            self._totals.add(group[counts], part_ns[counts])
+        failed = self._note_failures(group, result, counts) if result.any() else None
         if self._calls is not None:
             self._calls.add(start_ns, start_ns + length_ns, group, thread, correlation, failed)
+            if self._chosen is not None:
+                self.correlations.add(correlation)
 
-    @staticmethod
-    def _within(batch: Batch, chosen: Chosen) -> Batch:
-        """Return the rows that count."""
-        batch = chosen.of_processes(batch, batch.ints("thread") & ~THREAD_BITS)
-        if chosen.clip is None:
-            return batch
-        return ChosenBatch(batch, chosen.clip(batch.ints("start_ns"), batch.ints("end_ns"))[0])
+    def _count(self, start_ns: Int64s, end_ns: Int64s) -> int:
+        """Return how many rows count."""
+        if self._chosen is None or self._chosen.clip is None:
+            return start_ns.size
+        return int(np.count_nonzero(self._chosen.clip(start_ns, end_ns)[0]))
 
-    def _note_failures(self, group: Int64s, result: Int64s) -> Int64s:
-        """Count the calls that failed, and return which they are."""
+    def _note_failures(self, group: Int64s, result: Int64s, counts: Bools | None) -> Int64s:
+        """Count the calls that failed, and return which they are, those that do not count included."""
         failed = np.flatnonzero(result)
         failed = failed[~np.isin(result[failed], ANSWERS)]
-        found, counts = np.unique(np.stack((group[failed], result[failed])), axis=1, return_counts=True)
-        for pair, count in zip(found.T.tolist(), counts.tolist(), strict=True):
+        told = failed if counts is None else failed[counts[failed]]
+        found, counted = np.unique(np.stack((group[told], result[told])), axis=1, return_counts=True)
+        for pair, count in zip(found.T.tolist(), counted.tolist(), strict=True):
             self._failures[pair[0], pair[1]] += count
         return failed
 

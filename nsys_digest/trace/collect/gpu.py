@@ -9,14 +9,16 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import Totals
+from nsys_digest.algorithms.accumulators import Bounds, Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
 from nsys_digest.algorithms.streaming import StreamingUnion, windows_of_sorted
 from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
+from nsys_digest.trace.collect.correlations import Correlations
 from nsys_digest.trace.collect.graphs import GraphPart, GraphTotals
 from nsys_digest.trace.collect.operations import OperationPart, OperationRows
 from nsys_digest.trace.collect.times import last_time
+from nsys_digest.trace.columns import Bools
 from nsys_digest.trace.nsys.tables import GPU_KINDS, OPEN
 from nsys_digest.trace.source import Batch
 
@@ -51,6 +53,8 @@ class GpuTotals:
     graph_node_kernel_count: int
     skipped_count: int
     """Operations without length."""
+    looked_at: tuple[bool, ...]
+    """Whether each place is looked at; groups of others have no counts."""
     graphs: GraphTotals | None = None
     """Launches of CUDA graphs, where they were asked for."""
 
@@ -80,6 +84,8 @@ class GpuPart:
         self._unions = StreamingUnion()
         """Of what is not kept one by one."""
         self._operations = None if rows is None else OperationPart(rows)
+        self.correlations, self._later = Correlations(), Bounds()
+        """Correlation ids, and starts behind the window by place; of operations that are kept in part."""
         self._graphs = GraphPart() if graphs else None
 
     def add(self, kind: int, batch: Batch) -> None:
@@ -87,7 +93,7 @@ class GpuPart:
         start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
         self.last_ns = max(self.last_ns, last_time(start_ns, end_ns))
         if self._chosen is not None:
-            batch = self._chosen.of_work(batch)
+            batch = self._chosen.of_processes(batch, batch.ints("process"))
             start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
         process = self._processes.encode(batch.ints("process"))
         place = self._place(
@@ -97,12 +103,19 @@ class GpuPart:
             self._streams.encode(batch.ints("stream")),
         )
         group = self._groups.encode(np.full(place.size, kind, np.int64), place)
-        length_ns = end_ns - start_ns
-        if self._chosen is not None and self._chosen.clip is not None:
-            counts, within_ns = self._chosen.clip(start_ns, end_ns)
-            batch = ChosenBatch(batch, counts)
-            start_ns, end_ns, process, group = start_ns[counts], end_ns[counts], process[counts], group[counts]
-            length_ns = np.where(length_ns[counts] <= 0, 0, within_ns)
+        if self._chosen is not None:
+            counts, part_ns = self._chosen.counted_work(batch)
+            if self._operations is not None:
+                self._operations.add(GPU_KINDS[kind], batch, group, part_ns, counts)
+                self._note_ids(batch, place)
+            self._add(kind, ChosenBatch(batch, counts), process[counts], group[counts], part_ns[counts])
+        else:
+            length_ns = self._add(kind, batch, process, group, end_ns - start_ns)
+            if self._operations is not None:
+                self._operations.add(GPU_KINDS[kind], batch, group, length_ns)
+
+    def _add(self, kind: int, batch: Batch, process: Int64s, group: Int64s, length_ns: Int64s) -> Int64s:
+        """Add up rows that count, and return their lengths, none of them negative."""
         skipped = np.count_nonzero(length_ns <= 0)
         if skipped:
             self._skipped_count += int(skipped)
@@ -118,9 +131,36 @@ class GpuPart:
             self._graph_node_kernel_count += int(np.count_nonzero(in_graph))
             self._kernels.add(self._kernel_names.encode(batch.ints("short_name")), length_ns)
         if self._operations is None:
-            self._unions.add(start_ns, end_ns, group)
-        else:
-            self._operations.add(GPU_KINDS[kind], batch, group, length_ns)
+            self._unions.add(batch.ints("start_ns"), batch.ints("end_ns"), group)
+        return length_ns
+
+    def _note_ids(self, batch: Batch, place: Int64s) -> None:
+        start_ns = batch.ints("start_ns")
+        self.correlations.add(batch.ints("correlation"))
+        if self._chosen is not None and self._chosen.bounds_ns is not None:
+            later = np.flatnonzero((start_ns >= self._chosen.bounds_ns[1]) & (batch.ints("end_ns") > start_ns))
+            self._later.add(place[later], start_ns[later])
+
+    def places_without_later_work(self) -> list[Place]:
+        """Return places that are looked at and of which no operation behind the window was read."""
+        looked_at = self._looked_at().tolist()
+        return [
+            self._place_of(key)
+            for code, key in enumerate(self._places.values)
+            if looked_at[code] and self._later.of(code) is None
+        ]
+
+    def note_places(self, process: Int64s, device: Int64s, context: Int64s, stream: Int64s) -> None:
+        """Take places that the trace has work of, where not every row is read."""
+        if self._chosen is not None and self._chosen.processes is not None:
+            kept = self._chosen.processes(process)
+            process, device, context, stream = process[kept], device[kept], context[kept], stream[kept]
+        self._place(
+            self._processes.encode(process),
+            self._devices.encode(device),
+            self._contexts.encode(context),
+            self._streams.encode(stream),
+        )
 
     def merge(self, other: GpuPart) -> None:
         """Take the rows of another part, which keeps operations where this one does."""
@@ -151,10 +191,7 @@ class GpuPart:
     def finish(self) -> tuple[GpuTotals, Iterator[GroupedIntervals], OperationRows | None]:
         """End the part: return the totals, all activity by group in windows of time, and the operations if kept."""
         operations = None if self._operations is None else self._operations.finish()
-        if operations is None:
-            windows = self._unions.windows()
-        else:
-            windows = windows_of_sorted(operations.start_ns, operations.end_ns, operations.group)
+        windows = self._unions.windows() if operations is None else self._windows(operations)
         names = len(self._kernel_names)
         totals = GpuTotals(
             places=tuple(map(self._place_of, self._places.values)),
@@ -167,9 +204,27 @@ class GpuPart:
             graph_nodes={process: count for process, count in self._graph_nodes.items() if count},
             graph_node_kernel_count=self._graph_node_kernel_count,
             skipped_count=self._skipped_count,
+            looked_at=tuple(self._looked_at().tolist()),
             graphs=None if self._graphs is None else self._graphs.finish(),
         )
         return totals, windows, operations
+
+    def _looked_at(self) -> Bools:
+        """Tell which places are looked at."""
+        if self._chosen is None or self._chosen.work is None:
+            return np.ones(len(self._places), bool)
+        _, device, _, stream = _codes_of(np.array(self._places.values, np.int64))
+        devices, streams = np.array(self._devices.values, np.int64), np.array(self._streams.values, np.int64)
+        return self._chosen.work(devices[device], streams[stream])
+
+    def _windows(self, rows: OperationRows) -> Iterator[GroupedIntervals]:
+        """Return the operations that are looked at in windows of time."""
+        looked_at = self._looked_at()
+        if looked_at.all():
+            return windows_of_sorted(rows.start_ns, rows.end_ns, rows.group)
+        place = np.array([place for _, place in self._groups.pairs], np.int64)
+        kept = np.flatnonzero(looked_at[place][rows.group])
+        return windows_of_sorted(rows.start_ns[kept], rows.end_ns[kept], rows.group[kept])
 
     def _place(self, process: Int64s, device: Int64s, context: Int64s, stream: Int64s) -> Int64s:
         """Return small ids of (process, device, context, stream), which are small ids themselves."""

@@ -9,6 +9,7 @@ import numpy as np
 from nsys_digest.algorithms.accumulators import Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.trace.collect.chosen import Chosen, ChosenBatch
 from nsys_digest.trace.collect.times import last_time
 from nsys_digest.trace.source import Batch
 
@@ -26,8 +27,9 @@ class KernelTotals:
 class KernelPart:
     """Some of the kernels."""
 
-    def __init__(self) -> None:
-        """Start without a row."""
+    def __init__(self, chosen: Chosen | None = None) -> None:
+        """Start without a row; ``chosen`` says which count, None is all."""
+        self._chosen = chosen
         self._short_names, self._full_names = Codes(), Codes()
         self._labels = PairCodes()
         self._totals = Totals()
@@ -36,9 +38,13 @@ class KernelPart:
         """Take kernels, with the columns of ``gpu_query`` in detail."""
         start_ns, end_ns = batch.ints("start_ns"), batch.ints("end_ns")
         last_time(start_ns, end_ns)
+        part_ns = np.maximum(end_ns - start_ns, 0)
+        if self._chosen is not None:
+            counts, part_ns = self._chosen.counted_work(batch)
+            batch, part_ns = ChosenBatch(batch, counts), part_ns[counts]
         short = self._short_names.encode(batch.ints("short_name"))
         label = self._labels.encode(short, self._full_names.encode(batch.ints("full_name")))
-        self._totals.add(label, np.maximum(end_ns - start_ns, 0))
+        self._totals.add(label, part_ns)
 
     def merge(self, other: KernelPart) -> None:
         """Take the rows of another part."""

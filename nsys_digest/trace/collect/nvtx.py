@@ -9,8 +9,7 @@ import numpy as np
 
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import GroupedIntervals, Int64s
-from nsys_digest.errors import UsageInvalid
-from nsys_digest.trace.collect.chosen import Chosen
+from nsys_digest.trace.collect.chosen import Chosen, Clip
 from nsys_digest.trace.collect.domains import Domains
 from nsys_digest.trace.collect.marks import MarkPart
 from nsys_digest.trace.collect.names import NameRanking
@@ -53,6 +52,8 @@ class NvtxTotals:
     """A number for the domain of each group."""
     counts: Int64s
     sums_ns: Int64s
+    whole_sums_ns: Int64s | None
+    """Whole lengths of those that count; None without a window."""
     firsts_ns: Int64s
     """The first start of each."""
     process_rows: Mapping[int, int]
@@ -87,15 +88,17 @@ class NvtxPart:
         chosen: Chosen | None = None,
         *,
         payloads: bool = False,
+        wanted: Callable[[str], bool] | None = None,
     ) -> None:
         """Resolve registered strings with ``resolve``; ``kept`` are the hashes of the names to keep apart.
 
         ``rows`` keeps every range for the sections that need them one by one: about how many there are. ``chosen`` says
         what counts; None is everything. ``payloads`` keeps the numbers that ranges carry.
+        ``wanted`` tells which texts are asked for: other ranges are left out.
         """
         self._chosen = chosen
         self.ranking: NameRanking | None = None
-        self._names = RangeNames(resolve, options, kept)
+        self._names = RangeNames(resolve, options, kept, wanted)
         self._domains = Domains()
         self._processes, self._threads = Codes(), Codes()
         self._groups = PairCodes()
@@ -143,14 +146,45 @@ class NvtxPart:
                 for column in (row, start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code)
             )
             same_thread = None if same_thread is None else same_thread[ranges]
+        if self._clip is not None and self._chosen is not None and not self._chosen.every_range:
+            counts = self._part_of(start_ns, end_ns)[0]
+            if not counts.all():
+                outside = ~counts
+                name = self._names.of_marks(text_code[outside], texts, string_id[outside])
+                self._note_dispatch(start_ns[outside], name, thread_code[outside])
+                row, start_ns, end_ns, event_type, string_id, domain, process, thread_code, text_code = (
+                    column[counts]
+                    for column in (
+                        row,
+                        start_ns,
+                        end_ns,
+                        event_type,
+                        string_id,
+                        domain,
+                        process,
+                        thread_code,
+                        text_code,
+                    )
+                )
+                same_thread = None if same_thread is None else same_thread[counts]
         if self.ranking is not None:
             hashes = self._names.hashes(text_code, texts, string_id)
+            if self._clip is not None:
+                counts, part_ns = self._part_of(start_ns, end_ns)
+                self.ranking.add(hashes[counts], part_ns, start_ns[counts])
+                return
             is_open = end_ns == OPEN
             self.ranking.add_open(hashes[is_open], start_ns[is_open])
             closed = ~is_open
             self.ranking.add(hashes[closed], np.maximum(end_ns - start_ns, 0)[closed], start_ns[closed])
             return
         name = self._names.of_ranges(text_code, texts, string_id)
+        if self._names.wanted is not None:
+            kept = np.flatnonzero(name)
+            start_ns, end_ns, event_type, domain, process, thread_code, name = (
+                column[kept] for column in (start_ns, end_ns, event_type, domain, process, thread_code, name)
+            )
+            same_thread = None if same_thread is None else same_thread[kept]
         group = self._add_ranges(start_ns, end_ns, process, domain, name, thread_code)
         if self._ranges is not None and same_thread is not None:
             self._ranges.add(start_ns, end_ns, group, thread_code, _PUSH_POP[event_type], same_thread.astype(np.int64))
@@ -160,6 +194,11 @@ class NvtxPart:
         if self._names.too_many:
             self._rank()
 
+    @property
+    def has_open(self) -> bool:
+        """Whether a range has no end."""
+        return bool(self._opened)
+
     def _counting(self, start_ns: Int64s, end_ns: Int64s) -> Bools:
         """Tell which ranges count; what is open has no end yet."""
         if self._chosen is None or self._chosen.clip is None:
@@ -167,14 +206,7 @@ class NvtxPart:
         return self._chosen.clip(start_ns, np.where(end_ns == OPEN, _FOREVER, end_ns))[0]
 
     def _rank(self) -> None:
-        """Give up on keeping every name: note what each has so far, and from now on only that.
-
-        Raises:
-            UsageInvalid: a window is looked at; which names have most time in it is not known before the ranges end.
-
-        """
-        if self._chosen is not None and self._chosen.clip is not None:
-            raise UsageInvalid("there are more range names than are kept apart, which a window does not go with yet")
+        """Give up on keeping every name: note what each has so far, and from now on only that."""
         self.ranking = self._ranked()
         self._sums = RangeSums(self._sums.session_ns)
         self._opened, self._dispatch = [], []
@@ -187,10 +219,27 @@ class NvtxPart:
         length = len(self._groups)
         hashes = np.array([hash(self._names.texts[name]) for _, name in self._groups.pairs], np.int64)
         ranking = NameRanking()
-        ranking.add(hashes, self._sums.totals.sum(length), self._sums.firsts.values(length))
+        some = np.flatnonzero(self._sums.totals.count(length))
+        ranking.add(hashes[some], self._sums.totals.sum(length)[some], self._sums.firsts.values(length)[some])
         for start_ns, group, _ in self._opened:
-            ranking.add_open(hashes[group], start_ns)
+            if self._clip is None:
+                ranking.add_open(hashes[group], start_ns)
+            else:
+                counts, part_ns = self._part_of(start_ns, np.full(start_ns.size, OPEN))
+                ranking.add(hashes[group[counts]], part_ns, start_ns[counts])
         return ranking
+
+    @property
+    def _clip(self) -> Clip | None:
+        return None if self._chosen is None else self._chosen.clip
+
+    def _part_of(self, start_ns: Int64s, end_ns: Int64s) -> tuple[Bools, Int64s]:
+        """Tell which ranges count, and how much of each does; open ones last to the end of the window at least."""
+        assert self._chosen is not None
+        assert self._chosen.clip is not None
+        assert self._chosen.bounds_ns is not None
+        until_ns = np.maximum(start_ns, self._chosen.bounds_ns[1])
+        return self._chosen.clip(start_ns, np.where(end_ns == OPEN, until_ns, end_ns))
 
     def _add_ranges(
         self, start_ns: Int64s, end_ns: Int64s, process: Int64s, domain: Int64s, name: Int64s, thread: Int64s
@@ -206,13 +255,11 @@ class NvtxPart:
             self._opened.append((start_ns[is_open], group[is_open], process[is_open]))
             is_closed = ~is_open
             closed = start_ns[is_closed], end_ns[is_closed], group[is_closed], process[is_closed]
-        self._sums.add(*closed, None if self._chosen is None else self._chosen.clip)
+        self._sums.add(*closed, self._clip)
         return group
 
     def _note_dispatch(self, start_ns: Int64s, name: Int64s, thread: Int64s) -> None:
         chosen = self._names.are_dispatch(name)
-        if self._chosen is not None and self._chosen.clip is not None:
-            chosen &= self._chosen.clip(start_ns, start_ns)[0]
         if chosen.any():
             self._dispatch.append((start_ns[chosen], name[chosen], thread[chosen]))
 
@@ -264,6 +311,7 @@ class NvtxPart:
             scopes=np.array([scope for scope, _ in self._groups.pairs], np.int64),
             counts=sums.totals.count(groups),
             sums_ns=sums.totals.sum(groups),
+            whole_sums_ns=None if self._clip is None else sums.lengths.sum(groups),
             firsts_ns=sums.firsts.values(groups),
             process_rows=dict(zip(processes, sums.process_rows.count(len(processes)).tolist(), strict=True)),
             marks=self._marks(thread_of_code),
@@ -283,8 +331,7 @@ class NvtxPart:
         sums = RangeSums(self._sums.session_ns)
         sums.merge(self._sums, np.arange(len(self._groups)), np.arange(len(self._processes)))
         start_ns, group, process = (np.concatenate(column) for column in zip(*self._opened, strict=True))
-        clip = None if self._chosen is None else self._chosen.clip
-        return sums, sums.add(start_ns, np.maximum(start_ns, last_ns), group, process, clip)
+        return sums, sums.add(start_ns, np.maximum(start_ns, last_ns), group, process, self._clip)
 
     def _marks(self, thread_of_code: Int64s) -> Marks:
         none = np.zeros(0, np.int64)

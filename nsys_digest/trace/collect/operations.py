@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s, exact_sum
-from nsys_digest.trace.columns import Columns, Ints
+from nsys_digest.trace.columns import Bools, Columns, Ints
 from nsys_digest.trace.events import Copies, CopyLabel
 from nsys_digest.trace.nsys.tables import GPU_KINDS
 from nsys_digest.trace.source import Batch
@@ -46,21 +46,25 @@ class OperationPart:
         self._short_names, self._full_names = Codes(), Codes()
         self._kernel_labels = PairCodes()
         self._copy_labels = Codes()
-        self._copies = Columns(rows.get("memcpy", 0), 1, 3)
-        """Start, label, bytes, length."""
+        self._copies = Columns(rows.get("memcpy", 0), 1, 4)
+        """Start, label, bytes, length, time within what is looked at."""
         self._set_bytes = self._moved_bytes = 0
 
-    def add(self, kind: str, batch: Batch, group: Int64s, length_ns: Int64s) -> None:
-        """Take rows of one kind, with the group and length of each."""
+    def add(self, kind: str, batch: Batch, group: Int64s, part_ns: Int64s, counts: Bools | slice = slice(None)) -> None:
+        """Take rows of one kind, with the group of each and its time within what is looked at; and which count."""
         label = np.zeros(group.size, np.int64)
         if kind == "kernel":
             short, full = batch.ints("short_name"), batch.ints("full_name")
             label = self._kernel_labels.encode(self._short_names.encode(short), self._full_names.encode(full))
         elif kind == "memcpy":
             label = self._label_copies(batch)
-            self._copies.add(batch.ints("start_ns"), label, self._sizes(batch.ints("bytes")), length_ns)
+            length_ns = part_ns
+            if not isinstance(counts, slice):
+                length_ns = np.maximum(batch.ints("end_ns") - batch.ints("start_ns"), 0)
+            columns = batch.ints("start_ns"), label, self._sizes(batch.ints("bytes")), length_ns, part_ns
+            self._copies.add(*(column[counts] for column in columns))
         elif kind == "memset":
-            self._set_bytes += exact_sum(self._sizes(batch.ints("bytes")))
+            self._set_bytes += exact_sum(self._sizes(batch.ints("bytes"))[counts])
         self._rows.add(batch.ints("start_ns"), batch.ints("end_ns"), group, batch.ints("correlation"), label)
 
     def merge(self, other: OperationPart, group: Int64s, kind_of_group: Sequence[int]) -> None:
@@ -76,8 +80,8 @@ class OperationPart:
                 own = np.flatnonzero((kinds == GPU_KINDS.index(kind))[there])
                 moved[own] = label_of[label[own]] if own.size else 0
             self._rows.add(start_ns, end_ns, group[there], correlation, moved)
-        for start_ns, label, size, length_ns in other._copies.slices():
-            self._copies.add(start_ns, copy_label[label], size, length_ns)
+        for start_ns, label, *columns in other._copies.slices():
+            self._copies.add(start_ns, copy_label[label], *columns)
         self._set_bytes += other._set_bytes
         self._note_moved(other._moved_bytes)
 

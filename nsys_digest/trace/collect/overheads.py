@@ -8,8 +8,9 @@ import numpy as np
 
 from nsys_digest.algorithms.codes import Codes
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.columns import Columns, Ints
-from nsys_digest.trace.nsys.tables import OVERHEAD_TABLES
+from nsys_digest.trace.nsys.tables import OVERHEAD_TABLES, THREAD_BITS
 from nsys_digest.trace.source import Batch
 
 _COLUMNS = ("start_ns", "end_ns", "thread", "name", "type")
@@ -19,7 +20,7 @@ _TYPES = 1 << 8
 
 @dataclass(frozen=True, slots=True)
 class OverheadRows:
-    """Every row that has a length; arrays of shape (n,)."""
+    """Every row of the processes that are looked at that has a length; arrays of shape (n,)."""
 
     start_ns: Int64s
     end_ns: Int64s
@@ -29,14 +30,15 @@ class OverheadRows:
     """Index into ``labels``."""
     threads: tuple[int, ...]
     labels: tuple[tuple[str, int, int], ...]
-    """(table, string id of the name, type)."""
+    """(table, string id of the name, type), those of other processes too."""
 
 
 class OverheadPart:
     """Some of the rows."""
 
-    def __init__(self, rows: int) -> None:
-        """Start without a row; make room for about that many."""
+    def __init__(self, rows: int, chosen: Chosen | None = None) -> None:
+        """Start without a row; make room for about that many. ``chosen`` says what is looked at."""
+        self._processes = None if chosen is None else chosen.processes
         self._threads, self._names, self._labels = Codes(), Codes(), Codes()
         self._rows = Columns(rows, 2, 2)
 
@@ -47,7 +49,11 @@ class OverheadPart:
         if not real.all():
             start_ns, end_ns, thread, name, kind = (column[real] for column in (start_ns, end_ns, thread, name, kind))
         label = self._names.encode(name) * _TYPES + np.clip(kind + 1, 0, _TYPES - 1)
-        self._rows.add(start_ns, end_ns, self._threads.encode(thread), self._labels.encode(label * _TABLES + table))
+        label = self._labels.encode(label * _TABLES + table)
+        if self._processes is not None:
+            kept = self._processes(thread & ~THREAD_BITS)
+            start_ns, end_ns, thread, label = (column[kept] for column in (start_ns, end_ns, thread, label))
+        self._rows.add(start_ns, end_ns, self._threads.encode(thread), label)
 
     def merge(self, other: OverheadPart) -> None:
         """Take the rows of another part."""

@@ -32,12 +32,17 @@ class RangeNames:
     """Ids of texts; 0 is what all those have that are not kept apart."""
 
     def __init__(
-        self, resolve: Callable[[list[int]], dict[int, str]], options: NvtxOptions, kept: frozenset[int] | None
+        self,
+        resolve: Callable[[list[int]], dict[int, str]],
+        options: NvtxOptions,
+        kept: frozenset[int] | None,
+        wanted: Callable[[str], bool] | None = None,
     ) -> None:
         """Resolve registered strings with ``resolve``; ``kept`` are the hashes of the names to keep apart, None of all.
 
-        Dispatch names are always kept apart.
+        Dispatch names are always kept apart. ``wanted`` tells which texts are asked for; None is all.
         """
+        self.wanted = wanted
         self.resolve = resolve
         self._options = options
         self._kept = kept
@@ -99,6 +104,9 @@ class RangeNames:
             is_dispatch = text.startswith(self._options.dispatch_prefix)
             if self._kept is not None and not is_dispatch and hash(text) not in self._kept:
                 return 0
+            if self.wanted is not None and not is_dispatch and not self.wanted(text):
+                name = self._ids[text] = 0
+                return name
             name = self._ids[text] = len(self.texts)
             self.texts.append(text)
             if name >= self._is_dispatch.size:

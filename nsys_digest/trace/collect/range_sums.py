@@ -17,6 +17,8 @@ class RangeSums:
         """Start without a range; the session ends at ``session_ns``."""
         self.session_ns = session_ns
         self.totals, self.firsts = Totals(), Firsts()
+        self.lengths = Totals()
+        """Whole lengths of ranges of which a part may be looked at; empty without a window."""
         self.unions = StreamingUnion()
         self.process_rows = Totals()
         self.reversed_count = self.ended_with_session_count = 0
@@ -27,6 +29,7 @@ class RangeSums:
         if clip is not None:
             counts, within_ns = clip(start_ns, end_ns)
             start_ns, end_ns, group, process = start_ns[counts], end_ns[counts], group[counts], process[counts]
+            self.lengths.add(group, np.maximum(length_ns[counts], 0))
             length_ns = np.where(length_ns[counts] < 0, -1, within_ns)
         if length_ns.size and length_ns.min() < 0:
             self.reversed_count += int(np.count_nonzero(length_ns < 0))
@@ -42,6 +45,7 @@ class RangeSums:
     def merge(self, other: RangeSums, group: Int64s, process: Int64s) -> None:
         """Take the ranges of another; ``group`` and ``process`` are those here of each there."""
         self.totals.merge(other.totals, group)
+        self.lengths.merge(other.lengths, group)
         self.firsts.merge(other.firsts, group)
         self.unions.merge(other.unions, group)
         self.process_rows.merge(other.process_rows, process)

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 from nsys_digest.algorithms.at_once import both
 from nsys_digest.algorithms.intervals import GroupedIntervals
-from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.collect.api import ApiPart, ApiTotals, CallRows
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.event_records import EventRecordPart
@@ -112,14 +111,7 @@ class TracePart:
         extras: Extras = NO_EXTRAS,
         chosen: Chosen | None = None,
     ) -> None:
-        """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts.
-
-        Raises:
-            UsageInvalid: both are asked for: whole events are not clipped yet.
-
-        """
-        if detail and chosen is not None:
-            raise UsageInvalid("sections are of the whole trace; a selection goes with the base figures alone")
+        """Start without a row; ``detail`` keeps every operation, call and range; ``chosen`` says what counts."""
         self._chosen = chosen
         self._source, self._options, self._session_ns, self._detail = source, options, session_ns, detail
         self._gpu_queries = [gpu_query(source, kind, detail=detail) for kind in GPU_KINDS]
@@ -134,8 +126,8 @@ class TracePart:
         self._event_records = EventRecordPart()
         self._waits = WaitPart(self._count(self._wait_query))
         self._overhead_queries = [overhead_query(source, table) if detail else None for table in OVERHEAD_TABLES]
-        self._overheads = OverheadPart(sum(map(self._count, self._overhead_queries)))
-        self._page_faults = PageFaultPart(source)
+        self._overheads = OverheadPart(sum(map(self._count, self._overhead_queries)), chosen)
+        self._page_faults = PageFaultPart(source, chosen)
         tables = {table: host_query(source, table) for table in HOST_TABLES} if extras.host else {}
         self._host_queries = {table: query for table, query in tables.items() if query is not None}
         self._host = HostPart({table: self._count(query) for table, query in self._host_queries.items()})
@@ -152,15 +144,26 @@ class TracePart:
 
     def tables(self) -> Iterator[Task]:
         """Yield every table that the trace has, GPU activity first, and what takes its rows."""
+        yield from self.tables_of_work()
+        yield from self.tables_of_calls()
+        yield from self.other_tables()
+        yield from self.tables_of_ranges()
+
+    def tables_of_work(self) -> Iterator[Task]:
+        """Yield the tables of GPU activity, and what takes their rows."""
         lock = threading.Lock()
         for kind, query in enumerate(self._gpu_queries):
             if query is not None:
                 yield Task(query, partial(self._gpu.add, kind), lock)
-        for query, take in (
-            (self._api_query, self._api.add),
-            (self._wait_query, self._waits.add),
-            (self._event_query, self._event_records.add),
-        ):
+
+    def tables_of_calls(self) -> Iterator[Task]:
+        """Yield the table of calls, where there is one, and what takes its rows."""
+        if self._api_query is not None:
+            yield Task(self._api_query, self._api.add, threading.Lock())
+
+    def other_tables(self) -> Iterator[Task]:
+        """Yield the tables that are read whole whatever is looked at, and what takes their rows."""
+        for query, take in ((self._wait_query, self._waits.add), (self._event_query, self._event_records.add)):
             if query is not None:
                 yield Task(query, take, threading.Lock())
         lock = threading.Lock()
@@ -173,7 +176,6 @@ class TracePart:
         if self._detail:
             for side, query in self._page_faults.queries():
                 yield Task(query, partial(self._page_faults.add, side), threading.Lock())
-        yield from self.tables_of_ranges()
 
     def tables_of_ranges(self) -> Iterator[Task]:
         """Yield the table of ranges, where there is one, and what takes its rows."""
@@ -190,6 +192,21 @@ class TracePart:
         """The last time stamp."""
         return max(self._gpu.last_ns, self._api.last_ns, self._nvtx.last_ns)
 
+    @property
+    def work(self) -> GpuPart:
+        """The GPU activity."""
+        return self._gpu
+
+    @property
+    def calls(self) -> ApiPart:
+        """The calls."""
+        return self._api
+
+    @property
+    def has_open_ranges(self) -> bool:
+        """Whether a range has no end."""
+        return self._nvtx.has_open
+
     def keep_names(self, kept: frozenset[int]) -> None:
         """Forget the ranges, and from now on keep only names of those hashes apart."""
         self._nvtx = self._nvtx_part(kept)
@@ -205,9 +222,12 @@ class TracePart:
         self._event_records.merge(other._event_records)
         self._nvtx.merge(other._nvtx)
 
-    def finish(self, name_count: int | None) -> tuple[Scanned, Activity, EventRows | None]:
-        """End the part; ``name_count`` is that of ``Scanned``. The two halves take about as long."""
-        last_ns = self.last_ns
+    def finish(self, name_count: int | None, last_ns: int | None = None) -> tuple[Scanned, Activity, EventRows | None]:
+        """End the part; ``name_count`` is that of ``Scanned``. The two halves take about as long.
+
+        ``last_ns`` is the last time stamp of the trace, None where every row was read.
+        """
+        last_ns = self.last_ns if last_ns is None else last_ns
         (of_nvtx, ranges_in_time, ranges), ((of_gpu, work_in_time, operations), (of_api, calls)) = both(
             lambda: self._nvtx.finish(last_ns, self._api.threads), lambda: (self._gpu.finish(), self._api.finish())
         )

@@ -109,7 +109,12 @@ def check_is_trace(source: Source) -> None:
     tables = source.tables()
     family = [name for name in tables if _FAMILY.match(name)]
     source.refuse_other(STRINGS)
-    if STRINGS not in tables or not family:
+    if family and STRINGS not in tables:
+        raise NotATrace(
+            f"{source.path}: this is {source.kind} of nsys, but table {STRINGS} is missing in it, which every export "
+            f"has; copy it whole, or make one with: {source.made_by}"
+        )
+    if not family:
         shown = ", ".join(sorted(tables)[:4]) or "none"
         raise NotATrace(
             f"{source.path}: this is {source.kind}, but no nsys export (its tables: {shown}); make one with: "
@@ -277,12 +282,22 @@ def event_query(source: Source) -> Query | None:
 
 
 def page_fault_query(source: Source, table: str) -> Query | None:
-    """Return how many page faults each row stands for, one of the CPU always for 1; None without a table."""
+    """Return process, start and end of the rows of page faults, and how many each stands for; None without a table.
+
+    A row of the CPU is one fault, and has no end.
+    """
     found = find_table(source, table)
-    return None if found is None else Query(found, {"count": Column("numberOfPageFaults", 1)})
+    columns = {"start_ns": "start", "end_ns": "end", "process": "globalPid"}
+    counts = {"count": Column("numberOfPageFaults", 1)}
+    return None if found is None else Query(found, {name: Column(theirs) for name, theirs in columns.items()} | counts)
 
 
 _ONE_BY_ONE: Final = (WAITS, EVENTS, *OVERHEAD_TABLES, *HOST_TABLES, *PAGE_FAULT_TABLES.values())
+
+
+def gpu_tables(source: Source) -> list[str]:
+    """Return the tables of GPU activity."""
+    return [table for name in GPU_TABLES.values() if (table := find_table(source, name)) is not None]
 
 
 def event_tables(source: Source) -> list[str]:

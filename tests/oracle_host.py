@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from builder import TraceBuilder
+from nsys_digest.selection import WHOLE, Selection
 from oracle import _read_tables
 from oracle_account import (
     _PUSH_POP,
@@ -18,13 +19,12 @@ from oracle_account import (
     Trace,
     Work,
     _by,
-    _first_of_tied,
     _gaps,
     _spans,
     _union,
     cause_of_call,
-    read_trace,
 )
+from oracle_selection import Part, _next, _runs, part_of
 
 NO_RANGE = "(none)"
 _STATES = {
@@ -61,13 +61,23 @@ class _Os:
     frames: dict[int, list[dict[str, Any]]]
 
 
-def expected_host(path: Path, classify: Classify = cause_of_call) -> list[dict[str, Any]]:
-    """Return the split of the host time of each device that was ever busy; states without time are left out."""
-    trace, tables = read_trace(path, classify=classify), _read_tables(path)
+def expected_host(path: Path, classify: Classify = cause_of_call, selection: Selection = WHOLE) -> list[dict[str, Any]]:
+    """Return the split of the host time of each device that has a span; states without time are left out."""
+    part, tables = part_of(path, selection, classify), _read_tables(path)
+    trace = part.trace
     strings = {row["id"]: str(row["value"]) for row in tables.get("StringIds", [])}
     os = _read_os(tables, strings)
-    devices = _by((work for work in trace.work if work.start < work.end), lambda work: work.device)
-    return [_device(trace, devices[device], os, strings) for device in sorted(devices)]
+    windowed = part.window is not None
+    devices = _by((work for work in trace.work if windowed or work.start < work.end), lambda work: work.device)
+    return [_device(trace, _stretches(part, devices[device]), os, strings) for device in sorted(devices)]
+
+
+def _stretches(part: Part, work: list[Work]) -> list[tuple[int, int, Call | None]]:
+    """Return the gaps of a device, each with the call that ended it."""
+    real = [one for one in work if one.start < one.end]
+    idle = _gaps(_union(_spans(real))) if part.window is None else _runs(sorted(part.window - part.union(real)))
+    ended = ((start, end, _next(real, end)) for start, end in idle)
+    return [(start, end, None if after is None else after.launch) for start, end, after in ended]
 
 
 def _read_os(tables: dict[str, list[dict[str, Any]]], strings: dict[int, str]) -> _Os:
@@ -99,14 +109,13 @@ def _by_row(rows: list[dict[str, Any]], key: Callable[[dict[str, Any]], int]) ->
     return found
 
 
-def _device(trace: Trace, work: list[Work], os: _Os, strings: dict[int, str]) -> dict[str, Any]:
+def _device(trace: Trace, gaps: list[tuple[int, int, Call | None]], os: _Os, strings: dict[int, str]) -> dict[str, Any]:
     states: Counter[str] = Counter()
     by_range: dict[str, Counter[str]] = {}
     calls: Counter[str] = Counter()
     functions: Counter[tuple[str, str]] = Counter()
     leaves: Counter[tuple[str, str]] = Counter()
-    for start, end in _gaps(_union(_spans(work))):
-        launch = min((one for one in work if one.start == end), key=_first_of_tied).launch
+    for start, end, launch in gaps:
         if launch is None:
             continue
         thread = launch.thread or 0

@@ -14,9 +14,14 @@ from typing import Any
 
 import oracle_account as account
 from nsys_digest.selection import Selection
+from oracle import _read_tables
 from oracle_account import CAUSES, KINDS, NO_RANGE, Call, Classify, Note, Trace, Work, read_trace
 
 Ticks = frozenset[int]
+_FULL = "~2"
+"""The name that the reference account gives to rows of a full queue."""
+_DRIVER = {"module_call": "loading", "launch_call": "queue_full"}
+_PAGE_FAULTS = {"cpu": "CUDA_UM_CPU_PAGE_FAULT_EVENTS", "gpu": "CUDA_UM_GPU_PAGE_FAULT_EVENTS"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,11 @@ class Part:
         return set().union(*(self.ticks(event.start, event.end) for event in events))
 
 
+def pid_of(global_id: int | None) -> int:
+    """Return the process id within a globalPid or globalTid."""
+    return ((global_id or 0) >> 24) & 0xFFFFFF
+
+
 def part_of(path: Path, selection: Selection, classify: Classify) -> Part:
     """Return what a selection looks at."""
     trace = read_trace(path, False, classify)
@@ -50,8 +60,7 @@ def part_of(path: Path, selection: Selection, classify: Classify) -> Part:
         window = frozenset(tick for start, end in selection.stretches for tick in range(start, end))
 
     def looked_at(global_id: int | None) -> bool:
-        pid = ((global_id or 0) >> 24) & 0xFFFFFF
-        return selection.processes is None or pid in selection.processes
+        return selection.processes is None or pid_of(global_id) in selection.processes
 
     work = [
         one
@@ -60,9 +69,10 @@ def part_of(path: Path, selection: Selection, classify: Classify) -> Part:
         and (selection.devices is None or one.device in selection.devices)
         and (selection.streams is None or one.row.get("streamId", 0) in selection.streams)
     ]
-    threads = ([one for one in events if looked_at(one.thread)] for events in (trace.calls, trace.ranges, trace.marks))
-    calls, ranges, marks = threads
-    return Part(Trace(calls, work, ranges, marks), window)  # type: ignore[arg-type]
+    of_threads: tuple[list[Any], ...] = (trace.calls, trace.overheads, trace.ranges, trace.marks)
+    kept = ([one for one in events if looked_at(one.thread)] for events in of_threads)
+    calls, overheads, ranges, marks = kept
+    return Part(Trace(calls, overheads, work, ranges, marks), window)
 
 
 def expected_sections(path: Path, selection: Selection, classify: Classify = account.cause_of_call) -> dict[str, Any]:
@@ -71,11 +81,13 @@ def expected_sections(path: Path, selection: Selection, classify: Classify = acc
     trace = part.trace
     counted = [call for call in trace.calls if part.counts(call)]
     kernels = [work for work in trace.work if work.kind == "kernel" and part.counts(work)]
-    by_call = account._launch(Trace([], [work for work in trace.work if work.launch in counted], [], []))
+    by_call = account._launch(Trace([], [], [work for work in trace.work if work.launch in counted], [], []))
     return {
         "idle": account._idle(trace) if part.window is None else _idle(part),
         "launch": by_call | {"unmatched_kernel_count": sum(work.launch is None for work in kernels)},
         "memory": _memory(part),
+        "overhead": _driver_overhead(part, path),
+        "page_faults": _page_faults(part, path, selection),
         "nvtx": _nvtx(part),
         "dispatch_steps": _dispatch_steps(part, "CG_DISPATCH"),
         "api_lengths": account._lengths(counted),
@@ -98,6 +110,7 @@ def _idle(part: Part) -> dict[str, Any]:
         idle = sorted(part.window - part.union(real))
         mine = []
         hosts: dict[str, int] = defaultdict(int)
+        full = 0
         for start, end in _runs(idle):
             causes: dict[str, int] = defaultdict(int)
             after = _next(real, end)
@@ -106,6 +119,7 @@ def _idle(part: Part) -> dict[str, Any]:
                 causes[cause] += 1
                 if cause == "host":
                     hosts[name] += 1
+                full += name == _FULL
             mine.append(_gap(device, real, nested, (start, end), after, causes))
         gaps += mine
         lengths = [gap["length_ns"] for gap in mine]
@@ -117,6 +131,7 @@ def _idle(part: Part) -> dict[str, Any]:
                 "causes": {cause: account._cause([gap["causes"].get(cause, 0) for gap in mine]) for cause in CAUSES},
                 "host_by_nvtx": dict(hosts),
                 "histogram": account._histogram(lengths),
+                "queue_full": full,
             }
         )
     gaps.sort(key=lambda gap: (-gap["length_ns"], gap["device"], gap["start_ns"]))
@@ -136,18 +151,19 @@ def _next(real: list[Work], end: int) -> Work | None:
 
 
 def _why(part: Part, nested: list[Note], after: Work | None, tick: int) -> tuple[str, str]:
-    """Return the cause of one nanosecond, and the innermost range where it is the host's."""
+    """Return the cause of one nanosecond, with the innermost range of the host's, or that the queue was full."""
     call = None if after is None else after.launch
     if call is None:
-        return "unattributed", ""
+        return ("unattributed" if after is None else account._without_launch(after)), ""
     if tick >= call.end:
         return "queued", ""
 
     def around(events: Any) -> list[Any]:
         return [one for one in events if one.thread == call.thread and one.start <= tick < one.end]
 
-    if inside := around(part.trace.calls):
-        return account._innermost(inside).cause, ""
+    if inside := around((*part.trace.calls, *part.trace.overheads)):
+        one = account._innermost(inside)
+        return one.cause, _FULL if one.name == _FULL else ""
     ranges = around(nested)
     return "host", account._innermost(ranges).name if ranges else NO_RANGE
 
@@ -172,6 +188,37 @@ def _gap(
         "causes": {cause: causes[cause] for cause in CAUSES if causes[cause]},
         "nvtx": account._ranges_of_gap(on_thread, start, end),
     }
+
+
+def _driver_overhead(part: Part, path: Path) -> dict[str, tuple[int, int]] | None:
+    """Return count and time of the driver's rows by kind; None where the trace has none, of any process."""
+    if not any(row.cause in _DRIVER for row in read_trace(path).overheads):
+        return None
+    rows = [row for row in part.trace.overheads if part.counts(row)]
+    found = {kind: [row for row in rows if row.cause == cause] for cause, kind in _DRIVER.items()}
+    return {kind: (len(own), sum(len(part.ticks(row.start, row.end)) for row in own)) for kind, own in found.items()}
+
+
+def _page_faults(part: Part, path: Path, selection: Selection) -> tuple[int | None, ...]:
+    """Return the faults of the CPU and of GPUs, of all devices and streams; None where they were not traced."""
+    tables = _read_tables(path)
+    found: list[int | None] = []
+    for table in _PAGE_FAULTS.values():
+        rows = [
+            row
+            for row in tables.get(table, [])
+            if selection.processes is None or pid_of(row["globalPid"]) in selection.processes
+        ]
+        counted = [row for row in rows if part.counts(_Fault(row["start"], row.get("end") or row["start"]))]
+        count = sum(row.get("numberOfPageFaults", 1) for row in counted)
+        found.append(count if table in tables else None)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Fault:
+    start: int
+    end: int
 
 
 def _memory(part: Part) -> dict[str, Any]:

@@ -12,11 +12,15 @@ import pytest
 from builder import VERSIONS, TraceBuilder
 from nsys_digest import Digest, json_schema, summarize
 from nsys_digest.model.host_types import HostCall, HostFunction, HostSplit
+from nsys_digest.options import SummarizeOptions
+from nsys_digest.sections.summary import summarize_selection
+from nsys_digest.selection import WHOLE
 from nsys_digest.trace.source import Reader
 from oracle_account import random_account_trace
 from oracle_host import draw_host, expected_host
 from test_account import class_of
 from test_fixtures import REAL, SHARED, named
+from test_selection_sections import drawn
 
 LAUNCH = "cudaLaunchKernel_v7000"
 
@@ -65,18 +69,20 @@ def test_random_traces_by_single_nanoseconds(
         trace = random_account_trace(rng, version)
         draw_host(rng, trace, (101, 202), (1, 2))
         path = trace.write(tmp_path / f"{seed}.sqlite", shuffle=rng)
-        digest = summarize(path, sections=["host"], reader=reader, threads=1 + seed % 2)
-        check_sums(digest)
-        wanted = expected_host(path, class_of)
-        for split, one in zip(splits(digest), wanted, strict=True):
-            assert some(dict(split.states_ns)) == one["states"], seed
-            assert {name: dict(ns) for name, ns in split.states_by_nvtx_ns.items()} == one["by_range"], seed
-            assert {call.name: call.sum_ns for call in split.calls or ()} == one["calls"], seed
-            assert counted(split.functions) == one["functions"], seed
-            assert counted(split.leaves) == one["leaves"], seed
-            assert (split.sample_count or 0) == sum(one["leaves"].values())
-            seen |= one["states"].keys()
-            sampled += split.sample_count or 0
+        options = SummarizeOptions(sections=("idle", "host"), reader=reader, threads=1 + seed % 2)
+        for selection in (WHOLE, drawn(rng, 3000))[: 2 - seed % 2]:
+            digest = summarize_selection(path, selection, options)
+            check_sums(digest)
+            wanted = expected_host(path, class_of, selection)
+            for split, one in zip(splits(digest), wanted, strict=True):
+                assert some(dict(split.states_ns)) == one["states"], seed
+                assert {name: dict(ns) for name, ns in split.states_by_nvtx_ns.items()} == one["by_range"], seed
+                assert {call.name: call.sum_ns for call in split.calls or ()} == one["calls"], seed
+                assert counted(split.functions) == one["functions"], seed
+                assert counted(split.leaves) == one["leaves"], seed
+                assert (split.sample_count or 0) == sum(one["leaves"].values())
+                seen |= one["states"].keys()
+                sampled += split.sample_count or 0
     assert len(seen) == 7
     assert sampled
 

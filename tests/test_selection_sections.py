@@ -6,17 +6,18 @@ import random
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from builder import VERSIONS, TraceBuilder
+from builder import RUNTIME, VERSIONS, TraceBuilder, global_pid
 from nsys_digest import Digest, inspect, summarize
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.summary import summarize_selection
 from nsys_digest.selection import Selection, select
 from nsys_digest.trace.collect.gpu import GpuPart
 from oracle_account import random_account_trace
-from oracle_selection import expected_sections
+from oracle_selection import expected_sections, pid_of
 from test_account import check_dispatch, check_idle, check_launch, check_memory, check_nvtx, class_of, measured_tails
 from test_fixtures import REAL, named
 
@@ -39,6 +40,7 @@ def check_sections(path: Path, selection: Selection, digest: Digest, gaps: int) 
     check_idle(digest, reference["idle"], gaps)
     check_launch(digest, reference["launch"])
     check_memory(digest, reference["memory"])
+    check_added(digest, reference, selection)
     check_nvtx(digest, reference["nvtx"])
     check_dispatch(digest, reference["dispatch_steps"])
     assert digest.api_durations == {name: measured_tails(sorted(v)) for name, v in reference["api_lengths"].items()}
@@ -49,6 +51,43 @@ def check_sections(path: Path, selection: Selection, digest: Digest, gaps: int) 
     totals = reference["kernels"].values()
     assert sum(one.count for one in digest.categories.values()) == sum(count for count, _, _ in totals)
     assert sum(one.sum_ns for one in digest.categories.values()) == sum(ns for _, ns, _ in totals)
+
+
+def check_added(digest: Digest, reference: dict[str, Any], selection: Selection) -> None:
+    """Check what overheads, waits and page faults add to the sections, and that parts of causes add up to these."""
+    assert digest.idle is not None
+    assert digest.launch is not None
+    assert digest.memory is not None
+    overhead = digest.launch.driver_overhead
+    got = None if overhead is None else {kind: (one.count, one.sum_ns) for kind, one in overhead.items()}
+    assert got == reference["overhead"]
+    for device, wanted in zip(digest.idle.devices, reference["idle"]["devices"], strict=True):
+        assert (device.queue_full_ns is None) == (overhead is None)
+        if selection.window is not None:
+            assert (device.queue_full_ns or 0) == wanted["queue_full"]
+        assert sum((device.sync_by_target_ns or {}).values()) == device.causes["sync"].sum_ns
+    memory = digest.memory
+    moved = [one for one in memory.copies if one.direction.startswith("UVM")]
+    assert sum(one.sum_ns for one in memory.migrations or ()) == sum(one.sum_ns for one in moved)
+    assert sum(one.count for one in memory.migrations or ()) == sum(one.count for one in moved)
+    assert (memory.cpu_page_fault_count, memory.gpu_page_fault_count) == reference["page_faults"]
+
+
+def draw_added(rng: random.Random, trace: TraceBuilder) -> None:
+    """Add waits of the host's calls, records of events and page faults."""
+    for row in list(trace._rows.get(RUNTIME, [])):
+        if rng.random() < 0.3:
+            process, correlation = pid_of(row["globalTid"]), row["correlationId"]  # type: ignore[arg-type]
+            where = {"process": process, "correlation": correlation, "stream": rng.choice((7, 8, 0xFFFFFFFF))}
+            trace.sync(0, 1, **where, eventId=rng.choice((1, 2, None)))  # type: ignore[arg-type]
+    for _ in range(rng.choice((0, 5))):
+        columns = {"streamId": rng.choice((7, 8)), "eventId": rng.choice((1, 2)), "contextId": 1, "deviceId": 0}
+        trace.row("CUPTI_ACTIVITY_KIND_CUDA_EVENT", **columns, globalPid=global_pid(rng.choice((101, 202))))
+    for _ in range(rng.choice((0, 9))):
+        start, process = rng.randint(-100, 4000), global_pid(rng.choice((101, 202)))
+        trace.row("CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=start, globalPid=process)
+        columns = {"start": start, "end": start + rng.choice((0, 5, 900)), "numberOfPageFaults": rng.randint(1, 99)}
+        trace.row("CUDA_UM_GPU_PAGE_FAULT_EVENTS", **columns, globalPid=process, deviceId=0)
 
 
 def check_reading(path: Path, selection: Selection, whole: Digest) -> None:
@@ -64,7 +103,9 @@ def check_reading(path: Path, selection: Selection, whole: Digest) -> None:
 def test_random_selections_of_random_traces(version: str, tmp_path: Path) -> None:
     for seed in range(6):
         rng = random.Random(f"sections {version} {seed}")
-        path = random_account_trace(rng, version).write(tmp_path / f"{seed}.sqlite", shuffle=rng)
+        trace = random_account_trace(rng, version)
+        draw_added(rng, trace)
+        path = trace.write(tmp_path / f"{seed}.sqlite", shuffle=rng)
         for number in range(4):
             selection = drawn(rng, 3000)
             digest = summarize_selection(path, selection, SummarizeOptions(gaps=9, reader="stdlib"))
@@ -204,3 +245,15 @@ def test_a_part_is_read_and_not_the_whole(tmp_path: Path, monkeypatch: pytest.Mo
     digest = summarize_selection(path, select([(10_000, 10_200)]), SummarizeOptions(), "part")
     assert digest.kernel_count == 10
     assert sum(rows) < 40  # of 1,000
+
+
+def test_a_window_behind_all_work_read_in_part(tmp_path: Path) -> None:
+    # kernel   0 ██ 10
+    # call                         60 ██ 70
+    # window                  50 ████████████ 80
+    path = TraceBuilder().kernel(0, 10, correlation=None).api("cudaMalloc_v3020", 60, 70).write(tmp_path / "t.sqlite")
+    for reading in ("whole", "part"):
+        digest = summarize_selection(path, select([(50, 80)]), SummarizeOptions(), reading)  # type: ignore[arg-type]
+        assert digest.idle is not None
+        (account,) = digest.idle.devices
+        assert {name: cause.sum_ns for name, cause in account.causes.items() if cause.sum_ns} == {"unattributed": 30}

@@ -150,9 +150,6 @@ class _DeviceCauses:
         self._outside: list[Int64s] = []
         self.device, self.ordinal = device, ordinal
         found = device_gaps(events, device, selection)
-        took_time = events.operations.end_ns > events.operations.start_ns
-        own = took_time & (events.operations.device == device)
-        first_ns = int(events.operations.start_ns[np.argmax(own)])
         length_ns = found.end_ns - found.start_ns
         self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
         self._by_thread = ThreadGaps.of(events, found)
@@ -165,7 +162,7 @@ class _DeviceCauses:
         by_place = np.argsort(place)
         self._listed = place[by_place]
         """The longest gaps."""
-        self._listed_busy_ns = _busy_before(found, longest[by_place], first_ns, selection)
+        self._listed_busy_ns = _busy_before(events, device, found, longest[by_place], selection)
         self._listed_causes = np.zeros((len(CAUSES), self._listed.size), np.int64)
         alone = self._by_thread.unattributed()
         self._add(alone, _without_call(events, self._by_thread.gaps.some(alone)))
@@ -286,15 +283,21 @@ def _longest(length_ns: Int64s, top: int) -> Int64s:
     return candidates[np.argsort(-length_ns[candidates], kind="stable")][:top]
 
 
-def _busy_before(found: DeviceGaps, chosen: Int64s, first_ns: int, selection: Selection) -> Int64s:
-    """Return the busy time of the device before some of its gaps, in the window or since its first start.
+def _busy_before(events: Events, device: int, found: DeviceGaps, chosen: Int64s, selection: Selection) -> Int64s:
+    """Return the busy time of a device before some of its gaps, in the window or since its first start.
 
     Gaps are in order of start.
     """
     length_ns = found.end_ns - found.start_ns
     idle_before_ns = np.cumsum(length_ns) - length_ns
     start_ns = found.start_ns[chosen]
-    since_ns = start_ns - first_ns if selection.window is None else selection.on_clock(start_ns)
+    since_ns: Int64s
+    if selection.window is None:
+        operations = events.operations
+        own = (operations.end_ns > operations.start_ns) & (operations.device == device)
+        since_ns = start_ns - operations.start_ns[np.argmax(own)]
+    else:
+        since_ns = selection.on_clock(start_ns)
     busy_ns: Int64s = since_ns - idle_before_ns[chosen]
     return busy_ns
 

@@ -137,6 +137,8 @@ def _migrations(labels: Sequence[CopyLabel], label: Int64s, size: Int64s, length
     found = []
     for name, members in rows.items():
         chosen = np.isin(label, members)
+        if not chosen.any():  # all are outside of what is looked at
+            continue
         moved, ns = exact_sum(size[chosen]), int(length_ns[chosen].sum())
         found.append(Migration(*name, int(np.count_nonzero(chosen)), moved, ns))
     return tuple(sorted(found, key=lambda one: (-one.sum_ns, one.direction, one.cause or "")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ import pytest
 from builder import TraceBuilder
 from digests import TRACES, document
 from nsys_digest import Digest, Finding, load, summarize
-from nsys_digest.findings.rules import RULES, find
+from nsys_digest.findings.rules import RULES
 from nsys_digest.findings.thresholds import FEWEST_SETS, FEWEST_SMALL_COPIES
 from nsys_digest.model.figures import select
 from nsys_digest.model.paths import parse_path
-from nsys_digest.model.section_types import Cause
 from support import ROOT, call
 
 US, MS = 1_000, 1_000_000
@@ -237,6 +235,12 @@ CASES: dict[str, tuple[Callable[[], TraceBuilder], int | None, Callable[[], Trac
     "failed-calls": (lambda: failed(2), None, lambda: failed(801)),
     "whole-graphs": (lambda: whole_graph(10), None, lambda: whole_graph(2)),
     "launch-queue-full": (lambda: full_queue(6_000), None, lambda: full_queue(1)),
+    # of the 5 ms of the profiler's own work 4 are in the gap
+    "profiler-overhead": (
+        lambda: host_bound().overhead("CUPTI: Buffer flush", 0, 5 * MS),
+        4 * MS,
+        lambda: host_bound().overhead("CUPTI: Buffer flush", 0, MS),
+    ),
 }
 
 
@@ -252,17 +256,64 @@ def test_a_finding_is_due_with_what_is_at_stake(code: str, tmp_path: Path) -> No
 
 
 def test_every_rule_has_its_drawn_traces() -> None:
-    assert {*CASES, "profiler-overhead"} == {rule.code for rule in RULES}
+    assert CASES.keys() == {rule.code for rule in RULES}
     assert len({rule.code for rule in RULES}) == len(RULES)
 
 
-def test_time_of_the_profiler_is_told_apart(tmp_path: Path) -> None:
-    digest = digest_of(host_bound(), tmp_path)
-    assert digest.idle is not None
-    device = digest.idle.devices[0]
-    own = replace(device, causes={**device.causes, "profiler": Cause(2 * MS, 1, 2 * MS)})
-    found = find(replace(digest, idle=replace(digest.idle, devices=(own,))))
-    assert [one.at_stake_ns for one in found if one.code == "profiler-overhead"] == [2 * MS]
+def overhead(name: str, start: int, end: int) -> TraceBuilder:
+    """Draw the gap of 8 ms that host code and a launch call end, with a row of overhead in it."""
+    return host_bound().overhead(name, start * MS, end * MS)
+
+
+def test_code_that_a_launch_loads_is_told_apart(tmp_path: Path) -> None:
+    """The launch call is from 8 to 9 ms, and the driver loads code for all of it."""
+    found = checked(digest_of(overhead("Lazy Function Loading", 8, 9), tmp_path))["lazy-loading"]
+    assert found.at_stake_ns == MS
+    assert [(one.figure, one.value) for one in found.evidence] == [
+        ("idle.devices.0.causes.module_call.sum_s", 0.001),
+        ("launch.driver_overhead.loading.count", 1),
+        ("launch.driver_overhead.loading.sum_s", 0.001),
+    ]
+
+
+def test_a_full_queue_is_told_by_the_trace_itself(tmp_path: Path) -> None:
+    """Of the span of 10 ms the queue is full for 0.9 ms, in two rows, or for 0.4 ms, which is less than 5 %."""
+    trace = host_bound().overhead("Command Buffer Full", 8 * MS, 8 * MS + 500 * US)
+    trace.overhead("Command Buffer Full", 8 * MS + 500 * US, 8 * MS + 900 * US)
+    found = checked(digest_of(trace, tmp_path))["launch-queue-full"]
+    assert found.at_stake_ns is None
+    assert "full 2 times" in found.message
+    assert "900.0 µs for room (9.0 % of the span)" in found.message
+    (tmp_path / "trace.sqlite").unlink()
+    little = host_bound().overhead("Command Buffer Full", 8 * MS, 8 * MS + 400 * US)
+    assert "launch-queue-full" not in checked(digest_of(little, tmp_path))
+
+
+def test_waits_for_unified_memory_are_at_stake_with_the_moves(tmp_path: Path) -> None:
+    """Milliseconds: a move of 2 ends a gap of 4, and no call says what the host did.
+
+    kernel  0---10              16---20
+    move             14---16
+    """
+    trace = launched(TraceBuilder(), 0, 10 * MS, 0, 0, 1).memcpy(14 * MS, 16 * MS, kind=11, bytes=1, correlation=0)
+    trace.row("CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=14 * MS, end=15 * MS, numberOfPageFaults=7)
+    found = checked(digest_of(launched(trace, 16 * MS, 20 * MS, 0, 1, 2), tmp_path))["page-migration"]
+    assert found.at_stake_ns == (2 + 4) * MS
+    assert "a GPU waited 4.000 ms for them; 7 page faults of GPUs" in found.message
+    assert [one.figure for one in found.evidence][1:] == [
+        "idle.devices.0.causes.migration.sum_s",
+        "memory.gpu_page_fault_count",
+    ]
+
+
+def test_a_wait_is_told_with_what_it_was_for(tmp_path: Path) -> None:
+    """Each of three waits keeps the GPU idle for 5 ms; the rows say that they were for stream 13."""
+    trace = synchronised()
+    for number in range(3):
+        trace.sync(20 * MS * number + MS, 20 * MS * number + 15 * MS, stream=13, correlation=100 + number)
+    found = checked(digest_of(trace, tmp_path))["synchronise"]
+    assert "ran dry meanwhile, most of that for stream 13, and" in found.message
+    assert ('idle.devices.0.sync_by_target."stream 13"', 0.015) in [(one.figure, one.value) for one in found.evidence]
 
 
 def test_ranges_of_the_host_are_named(tmp_path: Path) -> None:

@@ -174,14 +174,17 @@ def _migration(view: View) -> Found | None:
     waiting = view.idle_by("migration")
     waited_ns = waiting.idle_ns if waiting is not None else 0
     waited = f", and a GPU waited {duration(waited_ns)} for them" if waited_ns else ""
+    faults = memory.gpu_page_fault_count if memory is not None else None
+    why = f"; {counted(faults, 'page fault')} of GPUs" if faults else ""
     return Found(
         min(_on_gpu_ns(view, cost_ns) + waited_ns, view.steady_ns),
-        f"Unified memory moved pages {count:,} times, for {duration(cost_ns)}{waited}",
+        f"Unified memory moved pages {count:,} times, for {duration(cost_ns)}{waited}{why}",
         "Move the data before it is used (cudaMemPrefetchAsync, cudaMemAdvise), or use cudaMalloc and copy what is "
         "needed in large pieces",
         (
             *_copy_paths(view, _is_migration),
             *((waiting.figure,) if waiting is not None else ()),
+            *(("memory.gpu_page_fault_count",) if faults else ()),
         ),
     )
 

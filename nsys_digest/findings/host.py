@@ -152,8 +152,17 @@ def _lazy_loading(view: View) -> Found | None:
         f"{_on(view, found.device)} waited {duration(found.idle_ns)} for code that was loaded, linked or looked up",
         "Run each kernel and shape once before what is measured, or set CUDA_MODULE_LOADING=EAGER so that the code "
         "is loaded with the program",
-        (found.figure,),
+        (found.figure, *_overhead_paths(view, "loading")),
     )
+
+
+def _overhead_paths(view: View, kind: str) -> tuple[str, ...]:
+    """Return the figures of the driver's overhead of one kind, where the trace has some."""
+    launch = view.digest.launch
+    overhead = None if launch is None or launch.driver_overhead is None else launch.driver_overhead.get(kind)
+    if overhead is None or not overhead.count:
+        return ()
+    return tuple(f"launch.driver_overhead.{kind}.{key}" for key in ("count", "sum_s"))
 
 
 def _allocation(view: View) -> Found | None:
@@ -184,23 +193,34 @@ def _synchronise(view: View) -> Found | None:
     by_name = (device.sync_by_nvtx_ns if device is not None else None) or {}
     listed = [name for name in by_name if name != _NO_RANGE][:_NAMED]
     ranges = f", most in {', '.join(map(short, listed))}" if listed else ""
+    by_target = (device.sync_by_target_ns if device is not None else None) or {}
+    target = next(iter(by_target), None)
+    waited_for = "" if target is None else f", most of that for {_TARGETS.get(target, target)}"
     most = max(waits, key=lambda name: (waits[name].count, name))
     return Found(
         found.idle_ns,
-        f"The host waited in {counted(calls, 'synchronise call')}{ranges}; GPU {found.device} ran dry meanwhile, "
-        f"and the gaps around that are {duration(found.idle_ns)}",
+        f"The host waited in {counted(calls, 'synchronise call')}{ranges}; GPU {found.device} ran dry "
+        f"meanwhile{waited_for}, and the gaps around that are {duration(found.idle_ns)}",
         "Let the host run ahead: drop .item(), .cpu(), print and torch.cuda.synchronize from the loop, wait for an "
         "event of the step before, and copy results with non_blocking=True",
         (
             found.figure,
             f"idle.devices.{found.device}.causes.sync.sum_s",
             *(path("idle", "devices", found.device, "sync_by_nvtx", name) for name in listed),
+            *(path("idle", "devices", found.device, "sync_by_target", name) for name in (target,) if name is not None),
             path("api", most, "count"),
             path("api", most, "total_s"),
         ),
     )
 
 
+_TARGETS = {
+    "device": "the whole device",
+    "stream": "a stream",
+    "event": "an event",
+    "copy or set": "a blocking copy or set",
+}
+"""Words for targets; those with a number name themselves."""
 _EVENT_WAITS = frozenset({"cudaEventSynchronize", "cuEventSynchronize"})
 
 
@@ -217,8 +237,25 @@ def _profiler(view: View) -> Found | None:
     )
 
 
+_QUEUE_FULL_ADVICE = (
+    "Nothing to do for the GPU, which has work; do not take the time of these calls for launch overhead, and shorten "
+    "the kernels instead"
+)
+
+
 def _full_queue(view: View) -> Found | None:
     launch, span_ns = view.digest.launch, view.span_ns
+    told = launch.driver_overhead.get("queue_full") if launch is not None and launch.driver_overhead else None
+    if told is not None and told.count and span_ns:
+        if told.sum_ns < QUEUE_BLOCKED_SHARE * span_ns:
+            return None
+        return Found(
+            None,
+            f"The launch queue was full {told.count:,} times, by the trace's own account: launch calls waited "
+            f"{duration(told.sum_ns)} for room ({percent(told.sum_ns, span_ns)} of the span)",
+            _QUEUE_FULL_ADVICE,
+            _overhead_paths(view, "queue_full"),
+        )
     if launch is None or not launch.kernels.api.count or not span_ns:
         return None
     kernels = launch.kernels
@@ -234,8 +271,7 @@ def _full_queue(view: View) -> Found | None:
         f"The launch queue was full at times: launches waited {duration(delay_ns)} (p95) for the GPU, and launch calls "
         f"took {duration(blocked_ns)} longer than their median because there was no room "
         f"({percent(blocked_ns, span_ns)} of the span)",
-        "Nothing to do for the GPU, which has work; do not take the time of these calls for launch overhead, and "
-        "shorten the kernels instead",
+        _QUEUE_FULL_ADVICE,
         ("launch.kernels.queue_delay.p95_s", "launch.kernels.api.p50_s", "launch.kernels.api.total_s"),
     )
 

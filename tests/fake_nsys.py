@@ -2,8 +2,9 @@
 
 ``daemon`` leaves one behind that has left its parent, ``stubborn`` one that SIGTERM does not end, ``closes`` passes on
 no streams but the usual three, ``raw`` writes raw data only, ``report`` a report only, ``nothing`` no file at all,
-``refuses`` does not run the program, ``stuck`` never gets the trace written,
-``version=2024.1.1`` is another version. Of ``export`` it takes a copy of FAKE_TRACE for the export of any report;
+``refuses`` does not run the program, ``stuck`` never gets the trace written, ``version=2024.1.1`` is another version,
+``paranoid`` may not see scheduling and call stacks, and ``silent`` does not say whether it may.
+Of ``export`` it takes a copy of FAKE_TRACE for the export of any report;
 ``fails`` ends it with a line and a half-written file, ``grows`` writes until it is ended, ``waits`` never ends.
 """
 
@@ -59,6 +60,14 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         version = next((word.partition("=")[2] for word in WORDS if word.startswith("version=")), "2025.3.2.0")
         print(f"NVIDIA Nsight Systems version {version}-253235563210v0")
+        return 0
+    if arguments[:2] == ["status", "--environment"]:
+        print("CPU Profiling Environment Check\nRoot privilege: disabled")
+        if "paranoid" in WORDS:
+            print("Linux Kernel Paranoid Level = 4\nLinux perf_event_open syscall available: Fail")
+        if "silent" not in WORDS:
+            print(f"CPU Profiling Environment (process-tree): {'Fail' if 'paranoid' in WORDS else 'OK'}")
+        print("CPU Profiling Environment (system-wide): Fail")
         return 0
     if arguments[0] == "export":
         return export(arguments)

@@ -13,6 +13,7 @@ import pytest
 
 from builder import TraceBuilder
 from nsys_digest import summarize
+from nsys_digest.model.digest import SECTIONS
 from nsys_digest.workloads.patterns.expectations import differences
 from nsys_digest.workloads.patterns.expected_counts import ExpectedCounts, merged
 from support import ROOT, call, spawn, the_line
@@ -38,6 +39,7 @@ def test_the_account_on_the_cpu() -> None:
     assert (account["processes"], account["kernels"], account["copies"], account["gpus"]) == (2, 0, [], 0)
     counts = {name: (ranges["count"], ranges["threads"]) for name, ranges in account["ranges"].items()}
     phases = ("warm_up", "kernels", "streams", "copies", "peers", "names", "in_threads", "in_processes")
+    phases += ("blocked", "asleep", "off_cpu")
     assert counts == {
         **{f"phase {name}": (1, 1) for name in phases},
         "outer": (2 + 2, 2),  # in the first process and in the other
@@ -49,6 +51,9 @@ def test_the_account_on_the_cpu() -> None:
         "patterns.io:read": (2, 1),
         "étape π — ✓": (2, 1),
         "patterns.io:ended by another thread": (2, 1),
+        "blocked": (2, 1),
+        "asleep": (2, 1),
+        "off_cpu": (2, 1),
         "thread": (3 * 2, 3),
         "process": (1, 1),
         "never popped": (1, 1),
@@ -56,6 +61,11 @@ def test_the_account_on_the_cpu() -> None:
     }
     assert account["marks"] == {"round": 2, "patterns.io:round 0": 1, "patterns.io:round 1": 1}
     assert account["open_ranges"] == 2
+    waits = account["host_waits"]
+    assert {name: waited["count"] for name, waited in waits.items()} == {"blocked": 2, "asleep": 2, "off_cpu": 2}
+    assert waits["asleep"]["ns"] >= 2 * 20_000_000  # no sleep is shorter than asked for
+    assert waits["blocked"]["ns"] > 0  # the holder may be through before the wait begins
+    assert waits["off_cpu"]["ns"] > 0
     assert [each["pattern"] for each in account["skipped"]] == ["peers", "sets", "managed", "graphs", "not registered"]
 
 
@@ -326,3 +336,29 @@ def test_a_digest_that_does_not(change: Callable[[dict[str, Any]], None], line: 
 def test_recorded_patterns_are_what_the_program_did(trace: Path) -> None:
     account = json.loads(trace.with_suffix(".json").read_text(encoding="utf-8"))
     assert differences(json.loads(summarize(trace).to_json()), account) == []
+
+
+@pytest.mark.parametrize("name", ["blocked", "asleep", "off_cpu"])
+def test_waits_of_the_host_are_compared(name: str, tmp_path: Path) -> None:
+    """Ten milliseconds in the one range, in a lock, asleep or off the CPU; the account may differ by a tenth."""
+    ms = 1_000_000
+    trace = TraceBuilder().api("cudaLaunchKernel_v7000", 0, 10, correlation=1).kernel(10, 20, correlation=1)
+    trace.api("cudaLaunchKernel_v7000", 12 * ms, 12 * ms + 10, correlation=2)
+    trace.kernel(12 * ms + 10, 12 * ms + 20, correlation=2).range(name, ms, 11 * ms + 10)
+    if name == "off_cpu":
+        trace.scheduled(0, on=True).scheduled(ms, on=False).scheduled(11 * ms, on=True).scheduled(20 * ms, on=False)
+    else:
+        trace.os_call("sem_wait" if name == "blocked" else "clock_nanosleep", ms, 11 * ms)
+    path = trace.write(tmp_path / "t.sqlite")
+    expected = ExpectedCounts()
+    expected.began(name)
+    expected.waited(name, 10 * ms + 900_000)
+    account = {**expected.to_dict(), "kernels": 2, "gpus": 1}
+    digest = summarize(path, sections=[*SECTIONS, "host"]).to_dict()
+    assert not [line for line in differences(digest, account) if line.startswith("seconds")]
+    state = {"blocked": "blocked", "asleep": "sleep", "off_cpu": "descheduled"}[name]
+    account["host_waits"] = {name: {"count": 1, "ns": 12 * ms}}
+    (said,) = (line for line in differences(digest, account) if line.startswith("seconds"))
+    assert said == f"seconds {state} in {name!r}: the trace has 0.01, the program did 0.012"
+    plain = summarize(path).to_dict()
+    assert not [line for line in differences(plain, account) if line.startswith("seconds")]

@@ -548,3 +548,36 @@ def test_children_that_were_there_before_are_left_alone(inside: Bench) -> None:
         assert mine.poll() is None
         mine.kill()
     assert snapshot(inside.folder).keys() == ENDS
+
+
+def test_deep_asks_for_what_the_host_does(bench: Bench) -> None:
+    ran = bench.run("--deep", "-o", "out", *bench.program("pass"), FAKE_NSYS_NOTE=str(bench.folder / "note"))
+    assert (ran.status, ran.err) == (0, "nsys-digest: trace in out.sqlite (143.4 kB) [trace-recorded]\n")
+    options = json.loads((bench.folder / "note").read_text())["options"]
+    assert {"--trace=cuda,nvtx,osrt", "--sample=process-tree", "--cpuctxsw=process-tree"} <= {*options}
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (
+            "paranoid",
+            "here (Linux Kernel Paranoid Level = 4, Linux perf_event_open syscall available: Fail)",
+        ),
+        ("silent", "nsys does not say whether they can be recorded"),
+    ],
+)
+def test_deep_goes_as_far_as_the_system_allows_and_says_so(how: str, why: str, bench: Bench) -> None:
+    trace = ("--trace", "osrt,cuda")
+    note = {"FAKE_NSYS_NOTE": str(bench.folder / "note")}
+    ran = bench.run("--deep", *trace, "-o", "out", *bench.program("print('ran')"), how=how, **note)
+    assert (ran.status, ran.out) == (0, "ran\n")
+    said, recorded = ran.err.splitlines()
+    assert said.startswith("nsys-digest: the trace will have calls of the operating system, but no scheduling and no ")
+    assert f"{why}; allow them with" in said
+    assert said.endswith("[deep-partly]")
+    assert recorded.endswith("[trace-recorded]")
+    options = json.loads((bench.folder / "note").read_text())["options"]
+    assert {"--trace=osrt,cuda", "--sample=none", "--cpuctxsw=none"} <= {*options}
+    quiet = bench.run("--deep", "--quiet", "-o", "other", *bench.program("pass"), how=how)
+    assert (quiet.status, quiet.err) == (0, "")

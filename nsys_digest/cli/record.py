@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -42,6 +43,10 @@ def command(
         typer.Option("--capture-range", metavar="RANGE", help="Record only: cudaProfilerApi, or nvtx:NAME."),
     ] = "none",
     trace: Annotated[str, typer.Option("--trace", metavar="NAMES", help="What nsys traces.")] = "cuda,nvtx",
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Also what the host does: OS calls, scheduling, samples, as the system allows."),
+    ] = False,
     wait: Annotated[
         Wait, typer.Option("--wait", help="Record until the program ends, or until all that it started has ended.")
     ] = Wait.primary,
@@ -78,6 +83,7 @@ def command(
         force=force,
         keep_report=keep_report,
         nsys_options=tuple(nsys_option or ()),
+        deep=deep,
     )
     record_and_digest(program, output, recording, summarize=summarize, digest=digest, format=format, quiet=quiet)
 
@@ -111,7 +117,7 @@ def record_and_digest(
             raise UsageInvalid(f"{digest}: this will be the trace; choose another file for the digest")
     flush_stdout()
     with signals.raised():
-        recorded = record(program, target, recording)
+        recorded = record(program, target, recording, tell=None if quiet else partial(note, code="deep-partly"))
     if not quiet:
         note(_outcome(recorded), "trace-recorded")
     if summarize or digest is not None:

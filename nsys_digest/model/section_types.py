@@ -106,7 +106,7 @@ class DeviceIdle:
     )
     queued_outside: Cause | None = part(
         "the part of `queued` in gaps of which 1 ms or more is queued while no GPU of the trace did anything: the work "
-        "waited for something outside of it; null in older documents",
+        "waited for something outside of it; with a window by what of a gap lies in it; null in older documents",
         default=None,
     )
     host: HostSplit | None = part("what section host adds", inline=True, default=None)
@@ -218,11 +218,12 @@ class Launch:
     )
     first_of_kernel: Durations | None = part(
         "lengths of the launch calls behind the first kernel of each name in its process: where the trace has no rows "
-        "of overhead, code may have loaded in them; graph launches are none; null in older documents",
+        "of overhead, code may have loaded in them; graph launches are none; null with a window, since what ran before "
+        "it is not looked at, and in older documents",
         default=None,
     )
     driver_overhead: Mapping[str, OverheadTotal] | None = part(
-        "rows of overhead of the driver on threads with calls, by kind: `loading` of code or its compilation, "
+        "rows of overhead of the driver, by kind: `loading` of code or its compilation, "
         "`queue_full` where a launch waited; null where the trace has no such row, and in older documents",
         default=None,
     )

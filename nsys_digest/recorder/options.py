@@ -47,6 +47,8 @@ class Recording:
     force: bool = False
     keep_report: bool = True
     nsys_options: tuple[str, ...] = ()
+    deep: bool = False
+    """Whether what the host does is traced too, as far as the system allows it."""
 
 
 def check_options(recording: Recording) -> None:
@@ -70,17 +72,20 @@ def check_options(recording: Recording) -> None:
             raise UsageInvalid(f"--nsys-option {option}: an option begins with -, as in --gpu-metrics-devices=0")
 
 
-def nsys_command(nsys: Path, recording: Recording, stem: Path, program: Sequence[str]) -> list[str]:
+def nsys_command(
+    nsys: Path, recording: Recording, stem: Path, program: Sequence[str], *, cpu: bool = False
+) -> list[str]:
     """Return the words that record a program into ``stem`` with the suffixes that nsys adds.
 
+    ``cpu`` asks for scheduling and call stacks of the program's threads.
     The options are those of the User Guide of Nsight Systems, "CLI Profile Command Switch Options".
     """
     return [
         str(nsys),
         "profile",
-        f"--trace={recording.trace}",
-        "--sample=none",
-        "--cpuctxsw=none",
+        f"--trace={_traced(recording)}",
+        f"--sample={'process-tree' if cpu else 'none'}",
+        f"--cpuctxsw={'process-tree' if cpu else 'none'}",
         f"--cuda-graph-trace={recording.graphs.value}",
         f"--wait={recording.wait.value}",
         *_capture_options(recording.capture_range),
@@ -90,6 +95,11 @@ def nsys_command(nsys: Path, recording: Recording, stem: Path, program: Sequence
         *recording.nsys_options,
         *program,
     ]
+
+
+def _traced(recording: Recording) -> str:
+    names = recording.trace.split(",")
+    return ",".join([*names, "osrt"] if recording.deep and "osrt" not in names else names)
 
 
 def _capture_options(capture_range: str) -> list[str]:

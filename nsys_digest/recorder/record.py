@@ -6,12 +6,13 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nsys_digest.errors import CommandNotFound, DigestError, NsysMissing, RecordFailed, RecordTimedOut, UsageInvalid
 from nsys_digest.files import WRITTEN
+from nsys_digest.recorder.cpu import why_no_cpu
 from nsys_digest.recorder.find import Nsys, find_nsys
 from nsys_digest.recorder.libraries import IMPORTER, importer_of, missing_libraries, packages_of
 from nsys_digest.recorder.options import Recording, check_options, nsys_command, nsys_environment
@@ -93,9 +94,16 @@ def target_of(output: Path | None, recording: Recording) -> Target:
 
 
 def record(
-    program: Sequence[str], target: Target, recording: Recording, *, patience: Patience | None = None
+    program: Sequence[str],
+    target: Target,
+    recording: Recording,
+    *,
+    patience: Patience | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Recorded:
     """Run a program under nsys and keep the trace; everything that can be known before is checked before.
+
+    ``tell`` is called, before the program starts, with what a deep recording will lack and why.
 
     Raises:
         NsysMissing: no nsys can write a trace here.
@@ -110,12 +118,19 @@ def record(
         raise NsysMissing("programs are recorded on Linux only; record there, and digest the trace anywhere")
     _check_program(program)
     nsys = find_nsys(recording.nsys)
+    lacking = why_no_cpu(nsys.path) if recording.deep else None
+    if lacking is not None and tell is not None:
+        tell(
+            f"the trace will have calls of the operating system, but no scheduling and no call stacks: {lacking}; "
+            "allow them with sysctl kernel.perf_event_paranoid=2, in a container with the capability SYS_ADMIN too"
+        )
+    cpu = recording.deep and lacking is None
     with signals_held() as mask:
         work = _folder_in(target.folder)
         try:
             # Not in the work folder: nsys has sockets there, whose names may not be long, nor lie on every file system.
             with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as temporary:
-                ended = _run(nsys, program, recording, work, Path(temporary), mask, patience or Patience())
+                ended = _run(nsys, program, recording, work, Path(temporary), mask, patience or Patience(), cpu=cpu)
             return _outcome(nsys, ended, target, recording, work)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -151,9 +166,11 @@ def _run(
     temporary: Path,
     mask: set[int],
     patience: Patience,
+    *,
+    cpu: bool,
 ) -> Ended:
     environment = nsys_environment(os.environ, recording, temporary)
-    words = nsys_command(nsys.path, recording, work / _STEM, program_words(program, os.environ))
+    words = nsys_command(nsys.path, recording, work / _STEM, program_words(program, os.environ), cpu=cpu)
     supervisor = Supervisor(nsys.folder, f"TMPDIR={temporary}", patience)
     return supervisor.run(words, environment, work / "nsys.log", mask, recording.timeout_s)
 

@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Document = Mapping[str, Any]
+_STATES = {"blocked": "blocked", "asleep": "sleep", "off_cpu": "descheduled"}
+"""The state of host code in the ranges of waits."""
+_CLOSE = 0.1
+"""Both measure a wait from a little further in or out."""
 
 
 def differences(digest: Document, account: Document) -> list[str]:
@@ -13,7 +17,8 @@ def differences(digest: Document, account: Document) -> list[str]:
 
     Both are documents as JSON holds them. The digest must have all sections, and its trace must hold the whole run:
     recorded without a range to capture. What graphs did is expected as operations of its own where graphs were traced
-    node by node, and as launches only where they were traced as a whole.
+    node by node, and as launches only where they were traced as a whole. Waits of the host are compared where the
+    digest has section ``host`` and the trace shows such states; a tenth more or less is the same.
     """
     return [
         f"{what}: the trace has {found}, the program did {expected}"
@@ -23,6 +28,7 @@ def differences(digest: Document, account: Document) -> list[str]:
             *_graphs(digest, account),
             *_ranges(digest, account),
             *_marks(digest, account),
+            *_host_waits(digest, account),
         )
         if found != expected
     ]
@@ -105,3 +111,15 @@ def _marks(digest: Document, account: Document) -> Checks:
     prefix = digest["capture"]["filters"]["dispatch_prefix"]
     expected = {text: count for text, count in account["marks"].items() if text.startswith(prefix)}
     yield "dispatch marks", dict(digest["dispatch"]), expected
+
+
+def _host_waits(digest: Document, account: Document) -> Checks:
+    """Expect the waits as idle time of a GPU by what the host did; an account of before these were made has none."""
+    devices = [device for device in digest["idle"]["devices"] if "host_states" in device]
+    for name, waited in account.get("host_waits", {}).items():
+        shown = [device for device in devices if _STATES[name] in device["host_states"]]
+        if shown and account["gpus"]:
+            found_s = max(device["host_states_by_nvtx"].get(name, {}).get(_STATES[name], 0) for device in shown)
+            expected_s = waited["ns"] / 1e9
+            close = abs(found_s - expected_s) <= _CLOSE * expected_s
+            yield f"seconds {_STATES[name]} in {name!r}", expected_s if close else found_s, expected_s

@@ -28,6 +28,18 @@ class Moved:
 
 
 @dataclass(slots=True)
+class Waited:
+    """How often the host waited, and for how long in all, by its own clock."""
+
+    count: int = 0
+    ns: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """Return it for JSON."""
+        return {"count": self.count, "ns": self.ns}
+
+
+@dataclass(slots=True)
 class Ranges:
     """The ranges of one name. ``kernels`` were launched from inside one, on its thread; graphs are counted apart."""
 
@@ -61,6 +73,7 @@ class ExpectedCounts:
         self.open_ranges = 0
         self.ranges: dict[str, Ranges] = {}
         self.marks: Counter[str] = Counter()
+        self.host_waits: dict[str, Waited] = {}
         self.skipped: list[dict[str, str]] = []
 
     def launched(self, kernels: int, names: Iterable[str], *, in_graphs: bool = False) -> None:
@@ -101,6 +114,13 @@ class ExpectedCounts:
         with self._lock:
             self.marks[text] += 1
 
+    def waited(self, name: str, ns: int) -> None:
+        """Book a wait of the host in the range of that name."""
+        with self._lock:
+            waited = self.host_waits.setdefault(name, Waited())
+            waited.count += 1
+            waited.ns += ns
+
     def skip(self, pattern: str, reason: str) -> None:
         """Book what could not be done here."""
         with self._lock:
@@ -128,6 +148,7 @@ class ExpectedCounts:
             "ranges": {name: ranges.to_dict() for name, ranges in self.ranges.items()},
             "open_ranges": self.open_ranges,
             "marks": dict(self.marks),
+            "host_waits": {name: waited.to_dict() for name, waited in self.host_waits.items()},
             "skipped": self.skipped,
         }
 

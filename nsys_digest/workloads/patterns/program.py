@@ -11,6 +11,7 @@ from typing import Any
 from nsys_digest.workloads.errors import WorkloadFailed
 from nsys_digest.workloads.patterns.cuda import Runtime, Unavailable
 from nsys_digest.workloads.patterns.gpu_ops import GpuOps
+from nsys_digest.workloads.patterns.host_waits import busy_cpu, share_cpu, sleep, wait_for_lock
 
 NUMBERS = 1 << 16
 """Float32 numbers in one unit of copying: 256 KiB. Each kind of copy moves another multiple of it."""
@@ -228,6 +229,35 @@ def left_open(gpu_ops: GpuOps) -> None:
     gpu_ops.start("never ended", domain="patterns.io", stays_open=True)
 
 
+def blocked(gpu_ops: GpuOps, rounds: int) -> None:
+    """Block on a lock while the GPU has nothing to do."""
+    _waits(gpu_ops, rounds, "blocked", wait_for_lock)
+
+
+def asleep(gpu_ops: GpuOps, rounds: int) -> None:
+    """Sleep while the GPU has nothing to do."""
+    _waits(gpu_ops, rounds, "asleep", sleep)
+
+
+def off_cpu(gpu_ops: GpuOps, rounds: int) -> None:
+    """Compute on a CPU that another process has half of the time, while the GPU has nothing to do."""
+    with busy_cpu():
+        _waits(gpu_ops, rounds, "off_cpu", share_cpu)
+
+
+def _waits(gpu_ops: GpuOps, rounds: int, name: str, wait: Callable[[], int]) -> None:
+    """Have the host wait between two kernels, in a range in which nothing else is done."""
+    numbers = gpu_ops.numbers(NUMBERS)
+    for _ in range(rounds):
+        gpu_ops.kernels(numbers, 1)
+        gpu_ops.wait()
+        with gpu_ops.range(name):
+            waited_ns = wait()
+        gpu_ops.kernels(numbers, 1)
+        gpu_ops.expected.waited(name, waited_ns)
+    gpu_ops.wait()
+
+
 NEED_CUDA: tuple[Callable[[GpuOps, int], None], ...] = (sets, managed, graphs)
 ALL: tuple[Callable[[GpuOps, int], None], ...] = (
     warm_up,
@@ -239,6 +269,9 @@ ALL: tuple[Callable[[GpuOps, int], None], ...] = (
     managed,
     graphs,
     names,
+    blocked,
+    asleep,
+    off_cpu,
 )
 
 

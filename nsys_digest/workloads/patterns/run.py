@@ -49,6 +49,8 @@ class PatternsResult:
         )
         for text, count in total["marks"].items():
             yield f"mark count={count} text={text}"
+        for name, waited in total["host_waits"].items():
+            yield f"host {_pairs(waited)} name={name}"
         for each in total["skipped"]:
             yield f"skipped pattern={each['pattern'].replace(' ', '_')} reason={each['reason']}"
         yield (

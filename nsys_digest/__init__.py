@@ -13,7 +13,20 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nsys_digest.api import OneRun, Runs, check, classify, diff, inspect, json_schema, load, load_side, summarize
+    from nsys_digest.api import (
+        OneRun,
+        Runs,
+        check,
+        classify,
+        diff,
+        inspect,
+        json_schema,
+        load,
+        load_side,
+        scrub,
+        summarize,
+        verify_scrub,
+    )
     from nsys_digest.compare.diff import Diff
     from nsys_digest.compare.runs import Run, RunSet
     from nsys_digest.errors import (
@@ -46,6 +59,7 @@ if TYPE_CHECKING:
     from nsys_digest.model.figures import Figure, figures
     from nsys_digest.model.finding_types import Evidence, Finding
     from nsys_digest.model.inspection import Inspection
+    from nsys_digest.model.scrubbed import Scrubbed, Verified
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
     from nsys_digest.trace.source import Reader
     from nsys_digest.trace.threads import Progress
@@ -67,6 +81,8 @@ _HOMES = {
     "Run": "compare.runs",
     "Runs": "api",
     "RunSet": "compare.runs",
+    "Scrubbed": "model.scrubbed",
+    "Verified": "model.scrubbed",
     "SummarizeKeywords": "options",
     "SummarizeOptions": "options",
     "Digest": "model.digest",
@@ -78,7 +94,9 @@ _HOMES = {
     "json_schema": "api",
     "load": "api",
     "load_side": "api",
+    "scrub": "api",
     "summarize": "api",
+    "verify_scrub": "api",
     **dict.fromkeys(
         (
             "BaselineMissing",
@@ -139,6 +157,7 @@ __all__ = [
     "Run",
     "RunSet",
     "Runs",
+    "Scrubbed",
     "StoreUnreadable",
     "SummarizeKeywords",
     "SummarizeOptions",
@@ -146,6 +165,7 @@ __all__ = [
     "TraceUnreadable",
     "UsageInvalid",
     "ValueUnreadable",
+    "Verified",
     "__version__",
     "check",
     "classify",
@@ -155,7 +175,9 @@ __all__ = [
     "json_schema",
     "load",
     "load_side",
+    "scrub",
     "summarize",
+    "verify_scrub",
 ]
 
 

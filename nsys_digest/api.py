@@ -25,10 +25,12 @@ from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import load_kernel_categories
+from nsys_digest.model.scrubbed import Scrubbed, Verified
 from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.model.stored import is_stored, read_stored
 from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.summary import classify_trace, inspect_trace, summarize_trace
+from nsys_digest.trace.scrub.scrub import ScrubOptions, scrub_trace, verify_copy
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
 Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
@@ -99,6 +101,52 @@ def classify(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]
     """
     chosen = options_of(options)
     return classify_trace(Path(trace), load_kernel_categories(chosen.categories), chosen)
+
+
+def scrub(
+    trace: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    hash_names: bool = False,
+    salt: str | None = None,
+    keep: Iterable[str] = (),
+    dispatch_prefix: str = "CG_DISPATCH",
+) -> Scrubbed:
+    """Copy a trace without what identifies people and machines, and search the copy; see docs/scrub.md.
+
+    The copy is written whole or not at all. What the search found is in ``found`` of the result: nothing, or the copy
+    must not be shared.
+
+    Args:
+        trace: an nsys SQLite export, which is only read.
+        output: the copy.
+        hash_names: hash the names of kernels, ranges, threads, programs and calls that are not CUDA's.
+        salt: what hashes are made with; the same for all ranks of a job keeps their names alike. Random by default.
+        keep: tables to copy as they are that would be dropped.
+        dispatch_prefix: how the text of a dispatch mark begins, which stays when names are hashed.
+
+    Raises:
+        UsageInvalid: the copy would take the place of the trace, its folder is not there, the salt is empty, or a table
+            to keep is copied in any case.
+        MissingData: the trace has no such table to keep. OutputFailed: the copy cannot be written.
+        TraceUnreadable, NotATrace, TraceInUse: the trace cannot be read.
+
+    """
+    tables = (keep,) if isinstance(keep, str) else tuple(keep)
+    return scrub_trace(Path(trace), Path(output), ScrubOptions(hash_names, salt, tables, dispatch_prefix))
+
+
+def verify_scrub(
+    copy: str | os.PathLike[str], trace: str | os.PathLike[str] | None = None, *, keep: Iterable[str] = ()
+) -> Verified:
+    """Search a file for what a scrubbed copy must not have: the values of ``trace``, and what has a telling form.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse: a file cannot be read.
+
+    """
+    tables = (keep,) if isinstance(keep, str) else tuple(keep)
+    return verify_copy(Path(copy), None if trace is None else Path(trace), tables)
 
 
 def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:

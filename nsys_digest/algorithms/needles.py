@@ -12,7 +12,9 @@ LEAST: Final = 4
 """Fewest bytes of a string that can be looked for."""
 _CHUNK: Final = 1 << 22
 _BITS: Final = 20
-_SPREAD: Final = np.uint32(2654435761)  # Knuth, "The Art of Computer Programming", volume 3, 6.4: multiplicative hashing
+_SPREAD: Final = np.uint32(
+    2654435761
+)  # Knuth, "The Art of Computer Programming", volume 3, 6.4: multiplicative hashing
 
 
 class Needles:

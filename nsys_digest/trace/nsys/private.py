@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
+from nsys_digest.errors import NotATrace, TraceUnreadable
 from nsys_digest.trace.nsys.scrub_rules import SETTINGS, setting_stays
 from nsys_digest.trace.nsys.tables import DIAGNOSTICS, STRINGS
-from nsys_digest.trace.source import Source
+from nsys_digest.trace.source import Source, Value
 
 _ENVIRONMENT: Final = "TARGET_INFO_SYSTEM_ENV"
 _SECRET_WORDS: Final = frozenset(
@@ -30,17 +31,24 @@ _USER_NAMES: Final = frozenset(
 _HOST_NAMES: Final = frozenset(
     {
         *("HOSTNAME", "HOST", "COMPUTERNAME", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST", "SLURM_NODELIST"),
-        *("SLURM_JOB_NODELIST", "SLURM_TOPOLOGY_ADDR", "MASTER_ADDR", "POD_NAME", "NODE_NAME", "PBS_O_HOST", "SYSTEMUID"),
+        *(
+            "SLURM_JOB_NODELIST",
+            "SLURM_TOPOLOGY_ADDR",
+            "MASTER_ADDR",
+            "POD_NAME",
+            "NODE_NAME",
+            "PBS_O_HOST",
+            "SYSTEMUID",
+        ),
     }
 )
-_COMMON: Final = frozenset(
-    """
+_COMMON_WORDS: Final = """
     root user users admin ubuntu debian centos nobody guest local localhost host server client node master worker main
     home work data temp test dev app build runner jovyan docker container kernel device stream memory launch compute
-    system systems nvidia cuda gpu python python3 pytorch torch triton vllm jax cutlass developer default none null
-    true false thread threads process model train training inference linux windows desktop vm job rank
-    """.split()
-)
+    system systems nvidia cuda gpu python python3 pytorch torch triton vllm jax cutlass developer default none null true
+    false thread threads process model train training inference linux windows desktop vm job rank
+"""
+_COMMON: Final = frozenset(_COMMON_WORDS.split())
 """Words that tell nothing of anybody, though users and machines are called so."""
 _LEAST_WORD: Final = 3
 _LEAST_SECRET: Final = 6
@@ -68,13 +76,13 @@ class Private:
 def looks_like_credential(variable: str) -> bool:
     """Tell whether the value of an environment variable of that name may be a password, key or token."""
     if variable.upper().startswith("AWS_"):
-        return True
+        return not variable.upper().endswith(("REGION", "CA_BUNDLE", "PAGER", "OUTPUT"))
     return any(word.upper() in _SECRET_WORDS for word in _WORD.findall(variable))
 
 
 def environment(source: Source) -> Iterator[tuple[str, str]]:
     """Yield (name, value) of each variable in the environment of the profiled processes and of the machine."""
-    for name, value in source.rows(_ENVIRONMENT, ("name", "value")):
+    for name, value in _readable(source, _ENVIRONMENT):
         if name is not None and value is not None:
             yield str(name), str(value)
     for table in SETTINGS:
@@ -82,6 +90,14 @@ def environment(source: Source) -> Iterator[tuple[str, str]]:
             if "ENVIRONMENT" in str(name).upper() and value is not None:
                 variable, _, content = str(value).partition("=")
                 yield variable, content.strip('"')
+
+
+def _readable(source: Source, table: str) -> list[tuple[Value, ...]]:
+    """Return the rows of a table that no digest needs; none where it is damaged."""
+    try:
+        return source.rows(table, ("name", "value"))
+    except (NotATrace, TraceUnreadable):
+        return []
 
 
 def credentials(source: Source) -> tuple[str, ...]:
@@ -111,7 +127,12 @@ def identify(source: Source) -> Private:
             elif upper.endswith(("_HOST", "DISPLAY_NAME")):
                 _word(found, "host", value)
             elif "ENVIRONMENT" not in upper:
-                _add(found, "command line" if "ARGUMENT" in upper or "COMMAND" in upper else "setting", value, _LEAST_VALUE)
+                _add(
+                    found,
+                    "command line" if "ARGUMENT" in upper or "COMMAND" in upper else "setting",
+                    value,
+                    _LEAST_VALUE,
+                )
     _read_files(source, found)
     for text in found.texts:
         found.values["path"].update(PATH.findall(text))
@@ -125,22 +146,22 @@ def identify(source: Source) -> Private:
 
 def _read_files(source: Source, found: Private) -> None:
     """Read names of programs and files, what programs wrote, and the log."""
-    for (name,) in source.rows("PROCESSES", ("name",)):
-        text = "" if name is None else str(name)
+    for (program,) in source.rows("PROCESSES", ("name",)):
+        text = "" if program is None else str(program)
         if "/" in text.strip("/") or "\\" in text:
             found.texts.append(text)
-    for (text,) in source.rows(DIAGNOSTICS, ("text",)):
-        found.texts.append(str(text))
+    for (line,) in source.rows(DIAGNOSTICS, ("text",)):
+        found.texts.append(str(line))
     contents: set[int] = set()
     for row in source.rows("ProcessStreams", ("filenameId", "contentId")):
         contents.update(value for value in row if isinstance(value, int))
-    for name, content, text in source.rows("ANALYSIS_FILE", ("filename", "contentId", "content")):
+    for name, content, inline in source.rows("ANALYSIS_FILE", ("filename", "contentId", "content")):
         found.texts.append(str(name))
         if isinstance(content, int):
             contents.add(content)
-        _lines(found, "" if text is None else str(text))
-    for text in source.strings(STRINGS, contents).values():
-        _lines(found, text)
+        _lines(found, "" if inline is None else str(inline))
+    for content_text in source.strings(STRINGS, contents).values():
+        _lines(found, content_text)
 
 
 def _lines(found: Private, text: str) -> None:

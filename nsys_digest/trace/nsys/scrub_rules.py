@@ -45,22 +45,21 @@ ROLES: Final = frozenset(
 )
 """Treatments of columns that hold the id of a string."""
 
-_NUMBERS: Final = frozenset(
-    """
+_NUMBER_COLUMNS: Final = """
     start end timestamp deviceId contextId greenContextId streamId correlationId globalPid globalTid endGlobalTid
     eventClass eventType returnValue graphNodeId originalGraphNodeId graphId originalGraphId graphExecId launchType
     cacheConfig registersPerThread gridX gridY gridZ blockX blockY blockZ staticSharedMemory dynamicSharedMemory
     localMemoryPerThread localMemoryTotal gridId sharedMemoryExecuted sharedMemoryLimitConfig
     sharedMemoryRequestedPercentage qmdBulkReleaseDone qmdPreexitDone qmdLastCtaDone clusterX clusterY clusterZ
     clusterSchedulingPolicy maxPotentialClusterSize maxActiveClusters bytes copyKind deprecatedSrcId srcKind dstKind
-    srcDeviceId srcContextId dstDeviceId dstContextId migrationCause copyCount value memKind syncType
-    deprecatedSyncType eventId eventSyncId overheadType rangeId category color domainId uint64Value int64Value
-    doubleValue uint32Value int32Value floatValue address memoryOperationType localMemoryPoolAddress
-    localMemoryPoolReleaseThreshold localMemoryPoolSize localMemoryPoolUtilizedSize importedMemoryPoolAddress
-    importedMemoryPoolProcessId numberOfPageFaults faultAccessType accessType nestingLevel cpu isSchedIn threadState
-    threadBlock cpuCycles id stackDepth unresolved kernelMode priority
-    """.split()
-)
+    srcDeviceId srcContextId dstDeviceId dstContextId migrationCause copyCount value memKind syncType deprecatedSyncType
+    eventId eventSyncId overheadType rangeId category color domainId uint64Value int64Value doubleValue uint32Value
+    int32Value floatValue address memoryOperationType localMemoryPoolAddress localMemoryPoolReleaseThreshold
+    localMemoryPoolSize localMemoryPoolUtilizedSize importedMemoryPoolAddress importedMemoryPoolProcessId
+    numberOfPageFaults faultAccessType accessType nestingLevel cpu isSchedIn threadState threadBlock cpuCycles id
+    stackDepth unresolved kernelMode priority
+"""
+_NUMBERS: Final = frozenset(_NUMBER_COLUMNS.split())
 _EVENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
     GPU_TABLES["kernel"]: dict.fromkeys(("demangledName", "shortName", "mangledName"), Treatment.kernel),
     GPU_TABLES["memcpy"]: {},
@@ -184,6 +183,7 @@ _KIND_OF_COLUMN: Final = (
     (re.compile(r"json|binaryData", re.IGNORECASE), "payloads"),
     (re.compile(r"callchain|originalIP|thumbCode|specialEntry|unwind|^pc$", re.IGNORECASE), "call stacks"),
     (re.compile(r"argumentsId"), "arguments of calls"),
+    (re.compile(r"^name$"), "names"),
     (re.compile(r"address", re.IGNORECASE), "address"),
     (re.compile(r"Time$"), "local time"),
     (re.compile(r"path|busLocation|pciBusId|luid|uuid|nodeMask|revision|pwGpuId|chipName", re.IGNORECASE), "machine"),

@@ -5,29 +5,28 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_OWN: Final = frozenset(
-    """
-    a about absent account activity after all already an analysis and any api application are as asynchronous at attempting
-    backtrace backtraces based be because been before behavior between buffer buffers build but by c cached call called
-    calls can cannot cause check clock collect collected collecting collection command common compute configure context
-    control copy correctly could counters cpu cpus created creating cuda cudadevicereset cudaprofilerstart
-    cudaprofilerstop cudnn cublas cupti cycles data debuginfod deduced device devices did dll does don driver dropped due
-    during dwarf enable enabled enabling ended environment error errors event events every exception exit exited failed
-    faults file files finished flush flushed flushing for found from frequency functioning gpu gpus graph graphs hardware
-    has have holding if in inaccurate information initialization initialize initialized injection installed instead
-    instrumented interrupts into invoked ip is it kernel launch launched learn legacy let libcupti libraries library
-    linux loaded log loss lost machine make may memory metrics might missing mmap more mpi mode multiple must need no node
-    nodes not nsight nsys number nvidia nvlink nvtx of on one only openacc opengl openmp opt options or os osrt out
-    output overflow peer perf period periodically permission permissions pid please process processes produced profile
-    profiled profiler profiling program programs properly queries quits range ranges received remain removed replay
-    required resolve run running runtime s sample samples sampling scheduling sec second seconds see session set size sli
-    so software some source spent start started starting status stderr stdout stop stopped stream streams successful
-    successfully such support supported sure sw switch symbol symbols system systems t take target than that the there
-    this thread threads time timed to total trace traced traces tracing transfers tree trigger try unable unexpected
-    unified unknown unresolved until unsupported use used using value verify version versions vulkan wait was were when
-    which will windows with without work x you your
-    """.split()
-)
+_OWN_WORDS: Final = """
+    a about absent account activity after all already an analysis and any api application are as asynchronous at
+    attempting backtrace backtraces based be because been before behavior between buffer buffers build but by c cached
+    call called calls can cannot cause check clock collect collected collecting collection command common compute
+    configure context control copy correctly could counters cpu cpus created creating cuda cudadevicereset
+    cudaprofilerstart cudaprofilerstop cudnn cublas cupti cycles data debuginfod deduced device devices did dll does don
+    driver dropped due during dwarf enable enabled enabling ended environment error errors event events every exception
+    exit exited failed faults file files finished flush flushed flushing for found from frequency functioning gpu gpus
+    graph graphs hardware has have holding if in inaccurate information initialization initialize initialized injection
+    installed instead instrumented interrupts into invoked ip is it kernel launch launched learn legacy let libcupti
+    libraries library linux loaded log loss lost machine make may memory metrics might missing mmap more mpi mode
+    multiple must need no node nodes not nsight nsys number nvidia nvlink nvtx of on one only openacc opengl openmp opt
+    options or os osrt out output overflow peer perf period periodically permission permissions pid please process
+    processes produced profile profiled profiler profiling program programs properly queries quits range ranges received
+    remain removed replay required resolve run running runtime s sample samples sampling scheduling sec second seconds
+    see session set size sli so software some source spent start started starting status stderr stdout stop stopped
+    stream streams successful successfully such support supported sure sw switch symbol symbols system systems t take
+    target than that the there this thread threads time timed to total trace traced traces tracing transfers tree
+    trigger try unable unexpected unified unknown unresolved until unsupported use used using value verify version
+    versions vulkan wait was were when which will windows with without work x you your
+"""
+_OWN: Final = frozenset(_OWN_WORDS.split())
 _OF_INTEREST: Final = re.compile(r"(?:cuda|cupti|nvtx|flush|buffer|gpu|dropped|lost)", re.IGNORECASE)
 """Beginnings of words by which a digest knows that a line bears on CUDA or NVTX."""
 _PARTS: Final = re.compile(r"[A-Za-z]+|[0-9]+")
@@ -63,7 +62,9 @@ def _word(word: str) -> str:
     parts = _PARTS.findall(word)
     numbers = [part for part in parts if part.isdigit()]
     own = all(part.isdigit() or part.lower() in _OWN for part in parts)
-    plain = word.isascii() and word[:1] not in "/\\~" and not any(sign in word for sign in "@\\:/=" if word.find(sign) > 0)
+    plain = (
+        word.isascii() and word[:1] not in "/\\~" and not any(sign in word for sign in "@\\:/=" if word.find(sign) > 0)
+    )
     plain = plain or bool(re.fullmatch(r"[A-Za-z]+[:/][A-Za-z]*[.,]?", word))
     if own and plain and len(numbers) < 4 and all(len(number) <= _LONGEST_NUMBER for number in numbers):
         return word

@@ -1,8 +1,8 @@
 """What names that stay become: without the words that identify, and hashed where that is asked for.
 
 A hashed name is letters made of the salt. What a digest takes from a name stays in it, so that figures are the same:
-the category of a kernel (a word that its pattern takes), the prefix and the numbers of a dispatch mark, numbers in names
-of ranges, and where their first word ends, and the serial numbers and ids that frameworks write behind them.
+the category of a kernel (a word that its pattern takes), the prefix, modes and numbers of a dispatch mark, in names of
+ranges numbers, where the first word ends, and the serial numbers and ids that frameworks write behind them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ _HEAD: Final = re.compile(r"([^ :=,;(\[]+)([ :=,;(\[])?", re.DOTALL)
 _CUDA_CALL: Final = re.compile(r"_{0,2}cu(?:da)?[A-Z][A-Za-z0-9]*(?:_(?:v\d{1,5}|ptsz|ptds|[A-Za-z0-9]{1,24})){0,4}")
 _ABI: Final = re.compile(r"(?:_(?:ptsz|ptds))?(?:_v\d{4,5})?\Z")
 _SYSTEM_CALL: Final = re.compile(r"[a-z_][a-z0-9_]{1,40}")
-_LIBRARY: Final = re.compile(r"(?:lib[\w+-]{1,60}\.so[\w.]{0,20}|\[[\w. :-]{1,60}\]|[\w-]{1,40}\.(?:dll|exe)|ld-[\w.-]{1,40})")
+_LIBRARY: Final = re.compile(
+    r"(?:lib[\w+-]{1,60}\.so[\w.]{0,20}|\[[\w. :-]{1,60}\]|[\w-]{1,40}\.(?:dll|exe)|ld-[\w.-]{1,40})"
+)
 _OWN: Final = re.compile(
     r"(?:cuda profiling|os runtime libraries|opengl|nvtx (?:early )?profiling|cupti:? |tls allocation|chunk allocation|"
     r"unknown|runtime (?:triggered )?module|lazy function|driver (?:jit )?compiler|command buffer|buffer flush|"
@@ -156,7 +158,9 @@ class Names:
     def _dispatch(self, text: str) -> str:
         """Hash the fields of a dispatch mark: known keys, numbers and words for its mode stay."""
         return "".join(
-            part if at % 2 else "=".join(self._field(word, key=not place) for place, word in enumerate(_key_value(part)))
+            part
+            if at % 2
+            else "=".join(self._field(word, key=not place) for place, word in enumerate(_key_value(part)))
             for at, part in enumerate(_FIELD_END.split(text))
         )
 

@@ -77,7 +77,7 @@ def _searched(trace: Path, to: Path, part: Path, private: Private, copied: Copie
     )
 
 
-def verify_scrubbed(copy: Path, trace: Path | None, keep: Collection[str]) -> Verified:
+def verify_copy(copy: Path, trace: Path | None, keep: Collection[str]) -> Verified:
     """Search a copy for what the trace tells of people and machines, or without it by form alone.
 
     Raises:
@@ -90,7 +90,12 @@ def verify_scrubbed(copy: Path, trace: Path | None, keep: Collection[str]) -> Ve
             private = identify(source)
     with opened(copy, "stdlib") as source:
         found = search(_sqlite(source), private, keep)
-    return Verified(copy.name, None if trace is None else trace.name, _count(private), found)
+    return Verified(
+        file=copy.name,
+        against=None if trace is None else trace.name,
+        searched_count=_count(private),
+        found=found,
+    )
 
 
 def _count(private: Private) -> int:

@@ -14,13 +14,12 @@ from typing import Final
 from nsys_digest.trace.nsys.private import Private
 
 _LETTERS: Final = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
-_ROOTS: Final = frozenset(
-    """
+_ROOT_FOLDERS: Final = """
     home Users root tmp var usr opt etc mnt media data scratch work workspace workspaces lustre gpfs nfs proc dev srv
     run private Volumes storage projects project global lus fsx gscratch export net lib lib64 bin sbin sys boot efs
     cluster hpc apps sw software
-    """.split()
-)
+"""
+_ROOTS: Final = frozenset(_ROOT_FOLDERS.split())
 _REST: Final = r"(?:/[^\s\"'<>|:;,()\[\]{}=/\\]+)+/?"
 _OTHERS: Final = (
     ("path", r"[A-Za-z]:\\[^\s\"'<>|;,]+|\\\\[\w.-]+\\[^\s\"'<>|;,]+|(?<![\w/])~[\w.-]*/[^\s\"'<>|:;,]+"),
@@ -39,7 +38,9 @@ class Salt:
 
     def __init__(self, text: str | None) -> None:
         """Take a salt, or a random one."""
-        self._key = secrets.token_bytes(32) if text is None else hashlib.sha256(text.encode("utf-8", "replace")).digest()
+        self._key = (
+            secrets.token_bytes(32) if text is None else hashlib.sha256(text.encode("utf-8", "replace")).digest()
+        )
 
     def letters(self, text: str, length: int = 16) -> str:
         """Return letters from a to p that stand for a text, four bits each; no digits, which folds of names merge."""
@@ -110,7 +111,10 @@ class PrivateWords:
 
 def _forms(private: Private) -> list[tuple[str, str]]:
     roots = "|".join(sorted(map(re.escape, _ROOTS | private.roots), key=len, reverse=True))
-    return [("path", rf"(?<![\w/.~-])/(?:{roots}){_REST}|/(?:home|Users)/[^\s\"'<>|:;,()\[\]{{}}=/\\]+(?:{_REST})?"), *_OTHERS]
+    return [
+        ("path", rf"(?<![\w/.~-])/(?:{roots}){_REST}|/(?:home|Users)/[^\s\"'<>|:;,()\[\]{{}}=/\\]+(?:{_REST})?"),
+        *_OTHERS,
+    ]
 
 
 def _any_word(words: list[str]) -> re.Pattern[str]:

@@ -39,8 +39,9 @@ class _Places:
 
     def add(self, kind: str, where: str, offset: int | None = None, count: int = 1) -> None:
         self.counts[kind, where] += count
-        if offset is not None and len(self.offsets[kind, where]) < _MOST_OFFSETS:
-            self.offsets[kind, where].append(offset)
+        offsets = self.offsets[kind, where]
+        if offset is not None and len(offsets) < _MOST_OFFSETS and offset not in offsets:
+            offsets.append(offset)
 
 
 def values_to_find(private: Private) -> dict[bytes, str]:
@@ -117,7 +118,7 @@ def _structure(source: SqliteSource, places: _Places, keep: Collection[str]) -> 
     for table, columns in source.tables().items():
         if table in keep:
             continue
-        rows, _ = source.row_count(table, exact=False)
+        rows, _ = source.row_count(table, exact=not rules.is_ruled(table))
         if not rows:
             continue
         if not rules.is_ruled(table):

@@ -60,6 +60,9 @@ _PLAIN: Final = re.compile(r"[\d.,:x%+ -]*|[A-Za-z_]+|_{0,2}cu(?:da)?[A-Z]\w*")
 PATH: Final = re.compile(r"/(?:[^\s\"'<>|:;,()\[\]{}=/\\]+/)+[^\s\"'<>|:;,()\[\]{}=/\\]*|[A-Za-z]:\\[^\s\"'<>|;,]+")
 _HOME: Final = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[/\\]([^/\\\s:;,\"']+)")
 
+KINDS: Final = ("user", "host", "credential", "path", "command line", "environment", "setting", "program output")
+"""Kinds of values, the most telling first: a value that is of two is called by the first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Private:
@@ -71,6 +74,10 @@ class Private:
     values: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     roots: set[str] = field(default_factory=set)
     texts: list[str] = field(default_factory=list)
+
+    def kind_of(self) -> dict[str, str]:
+        """Return the kind of each value."""
+        return {value: kind for kind in reversed(KINDS) for value in self.values.get(kind, ())}
 
 
 def looks_like_credential(variable: str) -> bool:

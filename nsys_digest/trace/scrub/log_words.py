@@ -32,6 +32,9 @@ _OF_INTEREST: Final = re.compile(r"(?:cuda|cupti|nvtx|flush|buffer|gpu|dropped|l
 _PARTS: Final = re.compile(r"[A-Za-z]+|[0-9]+")
 _GONE: Final = "…"
 _LONGEST_NUMBER: Final = 12
+_FEWEST_OF_ADDRESS: Final = 4
+_AROUND: Final = ".,:;()'\"?!"
+_PLAIN: Final = re.compile(r"(?:[A-Za-z0-9._'#%&*()-]+(?:[/:][A-Za-z._-]+)?)?")
 
 
 class LogWords:
@@ -47,8 +50,8 @@ class LogWords:
     def scrub(self, line: str) -> str:
         """Return what stays of a line."""
         if line not in self._known:
-            kept = re.sub(rf"{_GONE}(?: {_GONE})+", _GONE, " ".join(map(_word, line.split())))
-            self.changed_count += kept != " ".join(line.split())
+            kept = re.sub(rf"{_GONE}(?: {_GONE})+", _GONE, re.sub(r"\S+", lambda word: _word(word[0]), line))
+            self.changed_count += kept != line
             number, unique = 1, kept
             while unique in self._taken:
                 number += 1
@@ -59,14 +62,12 @@ class LogWords:
 
 
 def _word(word: str) -> str:
-    parts = _PARTS.findall(word)
-    numbers = [part for part in parts if part.isdigit()]
+    bare = word.strip(_AROUND)
+    parts = _PARTS.findall(bare)
     own = all(part.isdigit() or part.lower() in _OWN for part in parts)
-    plain = (
-        word.isascii() and word[:1] not in "/\\~" and not any(sign in word for sign in "@\\:/=" if word.find(sign) > 0)
-    )
-    plain = plain or bool(re.fullmatch(r"[A-Za-z]+[:/][A-Za-z]*[.,]?", word))
-    if own and plain and len(numbers) < 4 and all(len(number) <= _LONGEST_NUMBER for number in numbers):
+    numbers = [part for part in parts if part.isdigit()]
+    few = len(numbers) < _FEWEST_OF_ADDRESS and all(len(number) <= _LONGEST_NUMBER for number in numbers)
+    if own and few and _PLAIN.fullmatch(bare):
         return word
     found = _OF_INTEREST.match(parts[0]) if parts else None
     return (found[0] if found else "") + _GONE

@@ -157,12 +157,12 @@ class Names:
 
     def _dispatch(self, text: str) -> str:
         """Hash the fields of a dispatch mark: known keys, numbers and words for its mode stay."""
-        return "".join(
-            part
-            if at % 2
-            else "=".join(self._field(word, key=not place) for place, word in enumerate(_key_value(part)))
-            for at, part in enumerate(_FIELD_END.split(text))
-        )
+        parts = _FIELD_END.split(text)
+        return "".join(part if at % 2 else self._of_field(part) for at, part in enumerate(parts))
+
+    def _of_field(self, part: str) -> str:
+        key, equals, value = part.partition("=")
+        return self._field(key, key=bool(equals)) + equals + self._field(value, key=False)
 
     def _field(self, word: str, *, key: bool) -> str:
         bare = word.strip()
@@ -197,11 +197,6 @@ def deciding(roles: Iterable[Treatment]) -> Treatment:
 def is_cuda_call(text: str) -> bool:
     """Tell whether a text has the form of a call of CUDA."""
     return bool(_CUDA_CALL.fullmatch(text))
-
-
-def _key_value(part: str) -> list[str]:
-    key, equals, value = part.partition("=")
-    return [key, value] if equals else [key]
 
 
 def _file_name(text: str) -> str:

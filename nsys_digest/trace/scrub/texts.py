@@ -63,10 +63,7 @@ class PrivateWords:
         self._salt = salt
         self.counts: Counter[str] = Counter()
         """How many different texts held something of each kind."""
-        self._known: dict[str, str] = {}
-        for kind, values in private.values.items():
-            if kind != "program output":
-                self._known |= dict.fromkeys(values, kind)
+        self._known = {value: kind for value, kind in private.kind_of().items() if kind != "program output"}
         self._long = sorted((value for value in self._known if len(value) >= LONG), key=len, reverse=True)
         short = sorted((value for value in self._known if len(value) < LONG), key=len, reverse=True)
         self._short = _any_word(short) if short else None

@@ -47,12 +47,10 @@ class _Places:
 def values_to_find(private: Private) -> dict[bytes, str]:
     """Return the values that are looked for byte by byte, and the kind of each."""
     found = {}
-    for kind, values in private.values.items():
-        for value in values:
-            for encoding in ("utf-8", "utf-16-le"):
-                data = value.encode(encoding, "replace")
-                if len(data) >= LONG and (len(value) >= LONG or encoding == "utf-16-le"):
-                    found[data] = kind
+    for value, kind in private.kind_of().items():
+        if len(value) >= LONG:
+            found[value.encode("utf-8", "replace")] = kind
+            found[value.encode("utf-16-le", "replace")] = kind
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sqlite3
@@ -18,6 +19,7 @@ from nsys_digest import MissingData, OutputFailed, UsageInvalid, scrub, summariz
 from nsys_digest.model.digest import SECTIONS
 from nsys_digest.model.kernel_categories import KernelCategories
 from nsys_digest.trace.nsys.private import looks_like_credential
+from nsys_digest.trace.scrub import verify
 from nsys_digest.trace.scrub.log_words import LogWords
 from nsys_digest.trace.scrub.names import Names
 from nsys_digest.trace.scrub.texts import Salt
@@ -206,6 +208,15 @@ def test_offsets_are_those_of_the_values(tmp_path: Path) -> None:
     hosts = [one for one in verify_scrub(trace, trace).found if (one.kind, one.where) == ("host", "bytes")]
     assert hosts[0].count == data.count(HOST.encode())
     assert all(data[at:].startswith(HOST.encode()) for at in hosts[0].offsets)
+
+
+@pytest.mark.parametrize("length", [0, 40, 511, 512, 1_000, 1_024])
+def test_forms_are_found_across_the_edges_of_chunks(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "_CHUNK", 512)
+    data = b"x" * length + b"\0/home/al/x\0" + b"aa@bb.com\0a4:bb:6d:12:34:56\0" + b"y" * (1_024 - length)
+    places = {("path", data.index(b"/home")), ("email", data.index(b"@")), ("mac", data.index(b"a4:"))}
+    assert set(verify._by_form(io.BytesIO(data))) == places
+    assert len(list(verify._by_form(io.BytesIO(data)))) == 3
 
 
 def test_what_was_deleted_is_found_in_free_pages(tmp_path: Path) -> None:

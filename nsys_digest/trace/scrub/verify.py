@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
+import numpy as np
+
 from nsys_digest.algorithms.needles import Needles
 from nsys_digest.files import open_regular
 from nsys_digest.model.scrubbed import Found
@@ -25,11 +27,16 @@ _MOST_OFFSETS: Final = 5
 _CHUNK: Final = 1 << 22
 _OVERLAP: Final = 512
 _FREE_PAGES_AT: Final = 36  # www.sqlite.org/fileformat2.html, 1.3
-_FORMS: Final = re.compile(
-    rb"(?P<path>/(?:home|Users)/[^\s\"'<>|:;,()\[\]{}=/\\\x00-\x1f\x80-\xff]{2,}|[A-Za-z]:\\Users\\[\w.-]{2,})|"
-    rb"(?P<email>[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){0,4}\.[A-Za-z]{2,12}\b)|"
-    rb"(?P<mac>(?<![\w:-])[0-9A-Fa-f]{2}(?P<sep>[:-])[0-9A-Fa-f]{2}(?:(?P=sep)[0-9A-Fa-f]{2}){4}(?![\w:-]))"
+_HOMES: Final = (b"/home/", b"/Users/", b":\\Users\\")
+_HOME: Final = re.compile(rb"/(?:home|Users)/[\w.-]{2}|:\\Users\\[\w.-]{2}")
+_EMAIL: Final = re.compile(rb"@[\w-]{1,64}(?:\.[\w-]{1,64}){0,4}\.[A-Za-z]{2,12}")
+_MAC: Final = re.compile(
+    rb"(?<![\w:-])[0-9A-Fa-f]{2}([:-])[0-9A-Fa-f]{2}\1[0-9A-Fa-f]{2}\1[0-9A-Fa-f]{2}\1[0-9A-Fa-f]{2}\1"
+    rb"[0-9A-Fa-f]{2}(?![\w:-])"
 )
+_MAC_STEP: Final = 3
+_WORD_BYTES: Final = np.zeros(256, bool)
+_WORD_BYTES[[*range(48, 58), *range(65, 91), *range(97, 123)]] = True
 
 
 @dataclass(slots=True)
@@ -91,12 +98,35 @@ def _by_form(file: BinaryIO) -> Iterator[tuple[str, int]]:
     begin, kept = 0, b""
     while chunk := file.read(_CHUNK):
         data = kept + chunk
-        whole = len(data) - _OVERLAP if len(chunk) == _CHUNK else len(data)
-        for match in _FORMS.finditer(data):
-            if match.start() < whole:
-                yield str(match.lastgroup), begin + match.start()
-        kept = data[max(whole, 0) :]
-        begin += max(whole, 0)
+        whole = max(len(data) - _OVERLAP, 0)  # what begins behind it may not be whole yet
+        yield from ((kind, begin + at) for kind, at in _forms_in(data) if at < whole)
+        kept = data[whole:]
+        begin += whole
+    yield from ((kind, begin + at) for kind, at in _forms_in(kept))
+
+
+def _forms_in(data: bytes) -> Iterator[tuple[str, int]]:
+    """Yield (kind, offset) of home folders, addresses of mail and of network cards.
+
+    Few places have the signs that each of them needs; only there is looked closer.
+    """
+    for home in _HOMES:
+        at = data.find(home)
+        while at >= 0:
+            if _HOME.match(data, at):
+                yield "path", at
+            at = data.find(home, at + 1)
+    values = np.frombuffer(data, np.uint8)
+    if values.size < _OVERLAP // 16:
+        return
+    is_word = _WORD_BYTES[values]
+    between = np.flatnonzero((values[1:-1] == ord("@")) & is_word[:-2] & is_word[2:]) + 1
+    yield from (("email", at) for at in between.tolist() if _EMAIL.match(data, at))
+    for sign in b":-":
+        is_sign = values == sign
+        last = values.size - 4 * _MAC_STEP
+        at_all = np.logical_and.reduce([is_sign[shift : last + shift] for shift in range(0, 5 * _MAC_STEP, _MAC_STEP)])
+        yield from (("mac", at - 2) for at in np.flatnonzero(at_all).tolist() if at >= 2 and _MAC.match(data, at - 2))
 
 
 def _texts(source: SqliteSource, private: Private, places: _Places, keep: Collection[str]) -> None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from nsys_digest.model.views import VIEWS
+
 if TYPE_CHECKING:
     from nsys_digest.api import (
         OneRun,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         CommandNotFound,
         DigestError,
         DigestInvalid,
+        ExportFailed,
         FigureMissing,
         MissingData,
         NotATrace,
@@ -60,6 +63,8 @@ if TYPE_CHECKING:
     from nsys_digest.model.finding_types import Evidence, Finding
     from nsys_digest.model.inspection import Inspection
     from nsys_digest.model.scrubbed import Scrubbed, Verified
+    from nsys_digest.model.stored_inspection import StoredInspection
+    from nsys_digest.model.views import Views
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
     from nsys_digest.trace.source import Reader
     from nsys_digest.trace.threads import Progress
@@ -83,6 +88,7 @@ _HOMES = {
     "RunSet": "compare.runs",
     "Scrubbed": "model.scrubbed",
     "Verified": "model.scrubbed",
+    "StoredInspection": "model.stored_inspection",
     "SummarizeKeywords": "options",
     "SummarizeOptions": "options",
     "Digest": "model.digest",
@@ -104,6 +110,7 @@ _HOMES = {
             "CheckFailed",
             "DigestError",
             "DigestInvalid",
+            "ExportFailed",
             "FigureMissing",
             "CommandNotFound",
             "MissingData",
@@ -138,6 +145,7 @@ __all__ = [
     "DigestError",
     "DigestInvalid",
     "Evidence",
+    "ExportFailed",
     "Figure",
     "FigureMissing",
     "Finding",
@@ -159,6 +167,7 @@ __all__ = [
     "Runs",
     "Scrubbed",
     "StoreUnreadable",
+    "StoredInspection",
     "SummarizeKeywords",
     "SummarizeOptions",
     "TraceInUse",
@@ -188,6 +197,16 @@ def __getattr__(name: str) -> object:
     value = getattr(importlib.import_module(f"nsys_digest.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _views() -> Views:
+    """Import what renders a digest: the model, which comes first, may not name it."""
+    from nsys_digest.render import views
+
+    return views
+
+
+VIEWS[:] = [_views]
 
 
 def __dir__() -> list[str]:

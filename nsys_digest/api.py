@@ -28,8 +28,11 @@ from nsys_digest.model.kernel_categories import load_kernel_categories
 from nsys_digest.model.scrubbed import Scrubbed, Verified
 from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.model.stored import is_stored, read_stored
+from nsys_digest.model.stored_inspection import StoredInspection, inspect_stored
 from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.summary import classify_trace, inspect_trace, summarize_trace
+from nsys_digest.trace.open import unpacked
+from nsys_digest.trace.packings.input_path import input_path
 from nsys_digest.trace.scrub.scrub import ScrubOptions, scrub_trace, verify_copy
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
@@ -37,11 +40,16 @@ Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
 """A side: a trace, a stored digest or a digest; several of them; or a side that was read. ``@NAME:N`` is a baseline."""
 
 
-def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:
-    """Digest an nsys SQLite export. The file is opened read-only; nothing is written beside it.
+def summarize(
+    trace: OneRun, *, store: str | os.PathLike[str] | None = None, **options: Unpack[SummarizeKeywords]
+) -> Digest:
+    """Digest a trace: an nsys export or report, packed or not. It is only read; nothing is written beside it.
 
     Args:
-        trace: path of the ``.sqlite`` file.
+        trace: what docs/inputs.md lists: a path, an address with ``://``, ``-`` for standard input. Also a stored
+            digest, ``@NAME`` of a store or a digest, which are returned; with fewer kernels or sections, or more
+            labels, as the options say.
+        store: folder of the baselines; ``.nsys-digest/baselines`` by default.
         options: these keywords.
         top: how many kernels ``top_kernels`` holds, 20.
         dispatch_prefix: how the text of a dispatch mark begins, "CG_DISPATCH".
@@ -64,25 +72,78 @@ def summarize(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords
         reader: "adbc" (fast), "stdlib" (needs no driver), or "auto": adbc where it is installed and fits the file.
         progress: called with (rows read, rows in all) about ten times a second, from the calling thread.
         when_read: called once between reading the tables and the work on what was read.
+        max_unpacked: most bytes to unpack; by default 200 times the packed size, 1 GiB at least, within the free disk.
+        nsys: the nsys that exports a report; by default that on PATH, or the newest in the usual folders.
+        keep_export: where to keep the SQLite export of a report.
+        tell: called with a line on what nsys did.
 
     Raises:
         TraceUnreadable, NotATrace, TraceInUse, ValueUnreadable: the file cannot be read.
+        NsysMissing, ExportFailed: it is a report, and cannot be exported here.
+        DigestInvalid: it is a stored digest that cannot be read. BaselineMissing: there is no such baseline.
         TypeError: there is no such option.
-        UsageInvalid: an argument is out of range. CategoriesInvalid: the categories file is wrong.
+        UsageInvalid: an argument is out of range, or needs the trace of a stored digest.
+        CategoriesInvalid: the categories file is wrong.
         MissingData: no range has the name of the step, or nothing is left of what is to be looked at.
 
     """
-    return with_findings(summarize_trace(Path(trace), options_of(options)))
+    chosen = options_of(options)
+    stored = _kept(trace, store)
+    if stored is None:
+        path = input_path(trace)  # type: ignore[arg-type]
+        with unpacked(path, chosen.unpacking) as file:
+            if not is_stored(file.local):
+                return with_findings(summarize_trace(file, chosen))
+            stored = str(path), read_stored(file.local, path)
+    from nsys_digest.model.stored_options import as_asked
+
+    name, digest = stored
+    return with_findings(as_asked(digest, name, options, sections=chosen.made_sections, labels=chosen.labels))
 
 
-def inspect(trace: str | os.PathLike[str]) -> Inspection:
-    """Say what is in an export without reading its event tables.
+def inspect(
+    trace: OneRun,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    max_unpacked: int | None = None,
+    nsys: str | os.PathLike[str] | None = None,
+    keep_export: str | os.PathLike[str] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Inspection | StoredInspection:
+    """Say what is in a trace without reading its event tables, or what a stored digest is.
+
+    The arguments are those of :func:`summarize`.
 
     Raises:
-        TraceUnreadable, NotATrace, TraceInUse: the file cannot be read.
+        What :func:`summarize` raises.
 
     """
-    return inspect_trace(Path(trace))
+    kept = _kept(trace, store)
+    if kept is not None:
+        return inspect_stored(kept[1], kept[0])
+    chosen = options_of({"max_unpacked": max_unpacked, "nsys": nsys, "keep_export": keep_export, "tell": tell})
+    path = input_path(trace)  # type: ignore[arg-type]
+    with unpacked(path, chosen.unpacking) as file:
+        if is_stored(file.local):
+            return inspect_stored(read_stored(file.local, path), path.name, file.local)
+        return inspect_trace(file)
+
+
+def _kept(run: OneRun, store: str | os.PathLike[str] | None) -> tuple[str, Digest] | None:
+    """Return (name, digest) of what is no file: a digest, or the run of a store.
+
+    Raises:
+        UsageInvalid: several runs are named. BaselineMissing: there is none.
+
+    """
+    if isinstance(run, Digest):
+        return run.file, run
+    if not is_baseline(run):
+        return None
+    picked = Store(store).pick(os.fspath(run))
+    if len(picked.runs) != 1:
+        raise UsageInvalid(f"{os.fspath(run)}: these are {len(picked.runs)} runs; name one, as @NAME does the last")
+    return picked.runs[0].source, picked.runs[0].digest
 
 
 def classify(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> CategoryUse:
@@ -100,7 +161,9 @@ def classify(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]
 
     """
     chosen = options_of(options)
-    return classify_trace(Path(trace), load_kernel_categories(chosen.categories), chosen)
+    kernel_categories = load_kernel_categories(chosen.categories)
+    with unpacked(input_path(trace), chosen.unpacking) as file:
+        return classify_trace(file, kernel_categories, chosen)
 
 
 def scrub(
@@ -133,7 +196,7 @@ def scrub(
 
     """
     tables = (keep,) if isinstance(keep, str) else tuple(keep)
-    return scrub_trace(Path(trace), Path(output), ScrubOptions(hash_names, salt, tables, dispatch_prefix))
+    return scrub_trace(input_path(trace), Path(output), ScrubOptions(hash_names, salt, tables, dispatch_prefix))
 
 
 def verify_scrub(
@@ -146,14 +209,14 @@ def verify_scrub(
 
     """
     tables = (keep,) if isinstance(keep, str) else tuple(keep)
-    return verify_copy(Path(copy), None if trace is None else Path(trace), tables)
+    return verify_copy(input_path(copy), None if trace is None else input_path(trace), tables)
 
 
 def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:
     """Return the digest of a trace, or a digest that was stored as JSON; the content of the file says which it is.
 
     Args:
-        path: an nsys SQLite export, or the JSON document of a digest.
+        path: a trace as :func:`nsys_digest.summarize` takes it, or the JSON document of a digest.
         options: those of :func:`nsys_digest.summarize`; a stored digest is read as it is, and one of before there were
             findings gets those that its figures give.
 
@@ -163,12 +226,13 @@ def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> 
         TypeError: there is no such option. UsageInvalid: one is out of range.
 
     """
-    return load_with(Path(path), options_of(options))
+    return load_with(input_path(path), options_of(options))
 
 
 def load_with(path: Path, options: SummarizeOptions) -> Digest:
     """Return a digest with options that were read; see :func:`load`."""
-    return with_findings(read_stored(path) if is_stored(path) else summarize_trace(path, options))
+    with unpacked(path, options.unpacking) as file:
+        return with_findings(read_stored(file.local, path) if is_stored(file.local) else summarize_trace(file, options))
 
 
 def load_side(runs: Runs, **options: Unpack[SummarizeKeywords]) -> RunSet:
@@ -221,7 +285,8 @@ def resolve(
             notes += picked.notes
             damaged += picked.damaged
         else:
-            found.append(Run(os.fspath(run), read(Path(run), options)))
+            path = input_path(run)
+            found.append(Run(str(path), read(path, options)))
     return Resolved(RunSet(tuple(found)), tuple(notes), tuple(damaged))
 
 

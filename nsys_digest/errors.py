@@ -18,6 +18,7 @@ DigestError
 ├── StoreUnreadable      store-unreadable    3  the folder of baselines cannot be read
 ├── CheckFailed          check-failed        5  a check failed
 ├── NsysMissing          nsys-missing        6  nsys, or something that it needs, is not there
+├── ExportFailed         export-failed       6  nsys could not export a report
 ├── RecordFailed         record-failed       6  the recorder made no trace
 ├── RecordTimedOut       record-timed-out    6  the recorded program was ended at its time limit
 └── CommandNotFound      command-not-found   127  the command to record cannot be run
@@ -166,6 +167,13 @@ class NsysMissing(DigestError):
     exit_status = 6
 
 
+class ExportFailed(DigestError):
+    """An nsys was found and could not make an export of a report."""
+
+    code = "export-failed"
+    exit_status = 6
+
+
 class RecordFailed(DigestError):
     """The recorder made no trace."""
 
@@ -205,6 +213,7 @@ ERRORS: tuple[type[DigestError], ...] = (
     StoreUnreadable,
     CheckFailed,
     NsysMissing,
+    ExportFailed,
     RecordFailed,
     RecordTimedOut,
     CommandNotFound,

@@ -14,6 +14,7 @@ from nsys_digest.model.digest import ON_REQUEST, SECTIONS
 from nsys_digest.model.labels import check_label
 from nsys_digest.model.selection_options import WHOLE_TRACE, SelectionOptions, selection_of
 from nsys_digest.trace.collect.name_folds import NameFolds
+from nsys_digest.trace.packings.room import Unpacking
 from nsys_digest.trace.source import Reader
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ class SummarizeKeywords(SelectionKeywords, total=False):
     reader: Reader
     progress: Progress | None
     when_read: Callable[[], None] | None
+    max_unpacked: int | None
+    nsys: str | os.PathLike[str] | None
+    keep_export: str | os.PathLike[str] | None
+    tell: Callable[[str], None] | None
 
 
 SELECTION: Final = tuple(SelectionKeywords.__annotations__)
@@ -87,7 +92,16 @@ class SummarizeOptions:
     reader: Reader = "auto"
     progress: Progress | None = None
     when_read: Callable[[], None] | None = None
+    max_unpacked: int | None = None
+    nsys: Path | None = None
+    keep_export: Path | None = None
+    tell: Callable[[str], None] | None = None
     selection: SelectionOptions = WHOLE_TRACE
+
+    @property
+    def unpacking(self) -> Unpacking:
+        """Those that say how a packed trace or a report becomes one that can be read."""
+        return Unpacking(self.max_unpacked, self.nsys, self.keep_export, self.tell)
 
     def __post_init__(self) -> None:
         if self.top < 0:
@@ -102,6 +116,8 @@ class SummarizeOptions:
             raise UsageInvalid("the dispatch prefix is empty; give the text that dispatch marks begin with")
         if self.gaps < 0:
             raise UsageInvalid(f"gaps is {self.gaps}; give 0 or more")
+        if self.max_unpacked is not None and self.max_unpacked < 1:
+            raise UsageInvalid(f"the most bytes to unpack are {self.max_unpacked}; give 1 or more")
         if self.steps == "":
             raise UsageInvalid("the name of the steps is empty; give the name of an NVTX range or mark")
         if self.warmup is not None and self.steps is None:
@@ -142,8 +158,9 @@ def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
         given["sections"] = _chosen(given["sections"])
     if "folds" in given:
         given["folds"] = _rules(given["folds"])
-    if given.get("categories") is not None:
-        given["categories"] = Path(given["categories"])
+    for name in ("categories", "nsys", "keep_export"):
+        if given.get(name) is not None:
+            given[name] = Path(given[name])
     if given.get("labels") is None:
         given.pop("labels", None)
     selection = selection_of(**{name: given.pop(name) for name in SELECTION if name in given})

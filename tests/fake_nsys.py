@@ -3,7 +3,8 @@
 ``daemon`` leaves one behind that has left its parent, ``stubborn`` one that SIGTERM does not end, ``closes`` passes on
 no streams but the usual three, ``raw`` writes raw data only, ``report`` a report only, ``nothing`` no file at all,
 ``refuses`` does not run the program, ``stuck`` never gets the trace written,
-``version=2024.1.1`` is another version.
+``version=2024.1.1`` is another version. Of ``export`` it takes a copy of FAKE_TRACE for the export of any report;
+``fails`` ends it with a line and a half-written file, ``grows`` writes until it is ended, ``waits`` never ends.
 """
 
 import json
@@ -33,11 +34,34 @@ def leave_daemon(token: str) -> None:
     os.wait()
 
 
+def export(arguments: list[str]) -> int:
+    """Pretend to export a report: ``--type sqlite --quiet true --output FILE REPORT``."""
+    out = Path(arguments[arguments.index("--output") + 1])
+    print("Processing 10 events: [1%    ]\rProcessing 10 events: [100%  ]")
+    if {"fails", "grows", "waits"} & set(WORDS):
+        out.write_bytes(b"SQLite format 3\0")
+    if "fails" in WORDS:
+        print("ERROR: the report cannot be read", file=sys.stderr)
+        return 1
+    while "grows" in WORDS:
+        with out.open("ab") as file:
+            file.write(bytes(1 << 20))
+        time.sleep(0.01)
+    if "waits" in WORDS:
+        Path(os.environ["FAKE_NSYS_NOTE"]).write_text(str(os.getpid()))
+        time.sleep(300)
+    print("WARNING: an event was left out")
+    shutil.copy(os.environ["FAKE_TRACE"], out)
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         version = next((word.partition("=")[2] for word in WORDS if word.startswith("version=")), "2025.3.2.0")
         print(f"NVIDIA Nsight Systems version {version}-253235563210v0")
         return 0
+    if arguments[0] == "export":
+        return export(arguments)
     assert arguments[0] == "profile"
     first = next(index for index, word in enumerate(arguments[1:], 1) if not word.startswith("-"))
     options = dict(word.lstrip("-").partition("=")[::2] for word in arguments[1:first])

@@ -103,7 +103,10 @@ def test_name_too_long(tmp_path: Path) -> None:
 def test_folder(tmp_path: Path) -> None:
     (tmp_path / "trace.sqlite").mkdir()
     line = refused(tmp_path / "trace.sqlite", "trace-unreadable", folder=tmp_path)
-    assert line == f"{tmp_path / 'trace.sqlite'}: this is a folder; name the .sqlite file in it"
+    folder = tmp_path / "trace.sqlite"
+    assert line == (
+        f"{folder}: this is a folder without a table of an export (.parquet, .arrow) in it; name the trace in it"
+    )
 
 
 def test_pipe(tmp_path: Path) -> None:
@@ -129,20 +132,18 @@ def test_git_lfs_pointer(tmp_path: Path) -> None:
     assert line == f"{path}: this is a Git LFS pointer, not the trace; fetch it with: git lfs pull"
 
 
-@pytest.mark.parametrize("name", ["run.nsys-rep", "run.qdrep", "my run.nsys-rep"])
-def test_report(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"QDREP\0\1\2" * 100)
-    line = refused(path, "not-a-trace", folder=tmp_path)
-    shown = f"'{path}'" if " " in name else str(path)
-    assert line == f"{path}: this is an nsys report, not an export; export it with: nsys export --type sqlite {shown}"
-
-
 def test_raw_data(tmp_path: Path) -> None:
     path = tmp_path / "run.qdstrm"
     path.write_bytes(b"QDSTRM\0\1" * 100)
     line = refused(path, "not-a-trace", folder=tmp_path)
     assert line.startswith(f"{path}: this is raw nsys data, not an export; make a report of it with QdstrmImporter")
+
+
+def test_raw_data_says_its_version(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_bytes(b"\xaa\xf0U3w[END]NVIDIA Nsight Systems Stream 2025.3.1.0!\n" + bytes(100))
+    line = refused(path, "not-a-trace", folder=tmp_path)
+    assert line.startswith(f"{path}: this is raw nsys data of version 2025.3.1.0, not an export; make a report of it ")
 
 
 def test_database_of_something_else(tmp_path: Path) -> None:

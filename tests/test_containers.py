@@ -22,6 +22,7 @@ from nsys_digest.trace.source import Column, Query, Reader, RowRange, Source, Ta
 from oracle_account import random_account_trace
 
 Rows = list[dict[str, Any]]
+_HEAD = "LIST "
 
 
 class _ListBatch:
@@ -53,7 +54,8 @@ class _ListSource:
 
     def __init__(self, path: Path, _reader: Reader) -> None:
         self.path, self.size_bytes = path, path.stat().st_size
-        self._tables: dict[str, tuple[tuple[str, ...], Rows]] = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8").removeprefix(_HEAD)
+        self._tables: dict[str, tuple[tuple[str, ...], Rows]] = json.loads(text)
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
         return {name: tuple(columns) for name, (columns, _) in self._tables.items()}
@@ -102,7 +104,7 @@ def listed(path: Path) -> Path:
             tables[name] = columns, [dict(row) for row in db.execute(f"SELECT * FROM {name}")]
     folder = path.parent / "lists"
     folder.mkdir(exist_ok=True)
-    (folder / path.name).write_text(json.dumps(tables), encoding="utf-8")
+    (folder / path.name).write_text(_HEAD + json.dumps(tables), encoding="utf-8")
     return folder / path.name
 
 
@@ -132,6 +134,6 @@ def test_a_second_container_gives_the_same_documents(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("lists")
 def test_messages_speak_of_the_container_at_hand(tmp_path: Path) -> None:
     path = listed(TraceBuilder().kernel(0, 1).write(tmp_path / "t.sqlite"))
-    path.write_text('{"bookmarks": [["url"], []]}', encoding="utf-8")
+    path.write_text(_HEAD + '{"bookmarks": [["url"], []]}', encoding="utf-8")
     with pytest.raises(NotATrace, match=r"this is a list, but no nsys export .*; make one with: make-list REPORT"):
         summarize(path)

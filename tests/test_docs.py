@@ -177,7 +177,7 @@ def test_every_use_of_the_command_line_is_one_that_exists() -> None:
 def test_options_in_the_prose_exist(page: Path) -> None:
     known = set().union(*map(options_of, commands().values()))
     named = {span.split()[0] for span in SPAN.findall(prose_of(page)) if span.startswith("-")}
-    assert named <= known
+    assert named <= known | {"-"}  # standard input
 
 
 def test_exit_statuses() -> None:
@@ -279,6 +279,12 @@ def test_the_versions_are_told() -> None:
 def test_every_key_of_an_inspection_is_told() -> None:
     found = nsys_digest.inspect(ROOT / "fixtures" / "traces" / "nogpu.sqlite").to_dict()
     rows = table(section(ROOT / "docs" / "json.md", "The document of inspect"))
+    assert [key for cells in rows for key in SPAN.findall(cells[0])] == list(found)
+
+
+def test_every_key_of_what_a_stored_digest_is_told() -> None:
+    found = nsys_digest.inspect(ROOT / "fixtures" / "golden" / "nogpu.json").to_dict()
+    rows = table(section(ROOT / "docs" / "json.md", "The document of inspect for a stored digest"))
     assert [key for cells in rows for key in SPAN.findall(cells[0])] == list(found)
 
 

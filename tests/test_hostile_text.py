@@ -13,6 +13,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -28,7 +29,8 @@ from nsys_digest.gate.verdict import CheckResult
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
-from nsys_digest.render import github, junit, markdown, sarif, text
+from nsys_digest.model.stored_inspection import StoredInspection
+from nsys_digest.render import github, html, junit, markdown, sarif, text
 from nsys_digest.render.escape import LONGEST, json_text, markdown_code, one_line, whole_line
 from nsys_digest.report.baseline import listing_report
 from nsys_digest.report.blocks import Report
@@ -37,6 +39,7 @@ from nsys_digest.report.check import check_report
 from nsys_digest.report.diff import _LAYOUTS, diff_report
 from nsys_digest.report.digest import digest_report, inspection_report
 from nsys_digest.report.no_result import no_result_report
+from nsys_digest.report.stored import stored_report
 
 HOSTILE = [
     "::error::x",
@@ -77,7 +80,7 @@ HOSTILE = [
     "{0} {{x}} [embedded](1) %0A%0D::error::z",
     "数 🚀 é e\u0301 ❤\ufe0f",
 ]
-TYPES: list[Any] = [Digest, Diff, CheckResult, NoResult, Inspection, CategoryUse, Listing]
+TYPES: list[Any] = [Digest, Diff, CheckResult, NoResult, Inspection, StoredInspection, CategoryUse, Listing]
 LITERALS = range(5)
 SGR = re.compile(r"\x1b\[[\d;]*m")
 LOG_COMMAND = re.compile(r"##\w*\[")
@@ -139,6 +142,7 @@ def reports(words: str, literal: int) -> list[Report]:
         check_report(result, 5, ["--store", words]),
         no_result_report(nothing),
         inspection_report(made(Inspection, words, literal)),
+        stored_report(made(StoredInspection, words, literal)),
         categories_report(made(CategoryUse, words, literal), top=5),
         listing_report(made(Listing, words, literal), words),
     ]
@@ -177,6 +181,29 @@ def test_markdown(words: str) -> None:
             assert token.type == "code_inline" or not LINKED.search(token.content), token.content
 
 
+class _Tags(HTMLParser):
+    """The tags of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take a tag that opens."""
+        self.seen |= {tag, *(name for name, _ in attrs)}
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=ascii)
+def test_html(words: str) -> None:
+    ours = {"div", "h3", "h4", "p", "i", "b", "ul", "li", "code", "table", "tr", "th", "td", "style"}
+    for report in reports(words, 0):
+        page = html.render(report)
+        assert harm(page) == []
+        tags = _Tags()
+        tags.feed(page)
+        assert tags.seen <= ours
+
+
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)
 def test_what_ci_systems_read(words: str) -> None:
     now = datetime(2025, 1, 1, tzinfo=UTC)
@@ -202,7 +229,7 @@ def test_what_ci_systems_read(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)
-@pytest.mark.parametrize("kind", [Digest, Diff, CheckResult, NoResult, Inspection, CategoryUse])
+@pytest.mark.parametrize("kind", [Digest, Diff, CheckResult, NoResult, Inspection, StoredInspection, CategoryUse])
 def test_json(kind: Any, words: str) -> None:
     document = made(kind, words).to_json()
     safe = json_text(document)

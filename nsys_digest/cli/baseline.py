@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -34,7 +33,7 @@ app = typer.Typer(
 )
 
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="What to call it, such as a branch.")]
-Runs: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUN", help="Traces or stored digests.")]
+Runs: TypeAlias = Annotated[list[str], typer.Argument(metavar="RUN", help="Traces or stored digests.")]
 Commit: TypeAlias = Annotated[
     str | None, typer.Option("--commit", metavar="ID", help="The commit. Default: $GITHUB_SHA or $CI_COMMIT_SHA.")
 ]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, Trace
+from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, MaxUnpacked, Output, Trace
 from nsys_digest.cli.output import check_output, chosen_format, write_report
 from nsys_digest.cli.scarce import shortage_at
 from nsys_digest.cli.selection import (
@@ -33,6 +33,7 @@ def command(
     output: Output = None,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows to list in text and markdown.")] = 40,
     compact: Compact = False,
+    max_unpacked: MaxUnpacked = None,
 ) -> None:
     """Show the category of each kernel, and its pattern.
 
@@ -44,7 +45,6 @@ def command(
     from nsys_digest.report.categories import categories_report
 
     with shortage_at(trace):
-        found = classify(
-            trace, categories=categories, **selection_keywords(window, within, skip_warmup, device, process, stream)
-        )
+        selection = selection_keywords(window, within, skip_warmup, device, process, stream)
+        found = classify(trace, categories=categories, max_unpacked=max_unpacked, **selection)
     write_report(lambda: found.to_json(compact=compact), lambda: categories_report(found, top), chosen, output)

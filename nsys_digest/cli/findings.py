@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from nsys_digest.cli.memory import give_back_freed_memory
-from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StepName
-from nsys_digest.cli.output import check_output, chosen_format, write_report
+from nsys_digest.cli.options import CategoriesFile, Compact, FormatChoice, Output, StepName, TraceOrDocument
+from nsys_digest.cli.output import check_output, chosen_format, tell, write_report
 from nsys_digest.cli.progress import progress_bar
 
 
 def command(
-    trace: Annotated[
-        Path,
-        typer.Argument(metavar="TRACE", readable=False, help="An nsys SQLite export, or a stored digest."),
-    ],
+    trace: TraceOrDocument,
     format: FormatChoice = None,
     output: Output = None,
     steps: StepName = None,
@@ -34,7 +27,7 @@ def command(
 
     options = options_of({"sections": NEEDED_SECTIONS, "steps": steps, "categories": categories})
     with progress_bar(trace) as show:
-        digest = load_with(trace, replace(options, progress=show, when_read=give_back_freed_memory))
+        digest = load_with(trace, replace(options, progress=show, when_read=give_back_freed_memory, tell=tell))
     from nsys_digest.findings.document import findings_json
     from nsys_digest.report.findings import findings_report
 

@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
 from nsys_digest.cli.output import Format
+from nsys_digest.errors import UsageInvalid
 
-# readable=False: whoever opens the file says better what is wrong with it
-Trace: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="TRACE", readable=False, help="An nsys SQLite export (trace.sqlite).")
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?((?:[KMGT]I?)?B?)", re.IGNORECASE)
+_UNITS: Final = {
+    prefix + ("I" if binary else "") + end: (1024 if binary else 1000) ** power
+    for power, prefix in enumerate(("", "K", "M", "G", "T"))
+    for binary in (False, True)
+    for end in ("B", "")
+}
+
+
+def _input(text: str) -> Path:
+    from nsys_digest.trace.packings.input_path import input_path
+
+    return input_path(text)
+
+
+_TRACE: Final = "An nsys export or report, packed or not; an address; - for standard input."
+Trace: TypeAlias = Annotated[Path, typer.Argument(metavar="TRACE", parser=_input, help=_TRACE)]
+TraceOrDigest: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="TRACE", parser=_input, help=f"{_TRACE} Or a stored digest, or @NAME.")
+]
+TraceOrDocument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="TRACE", parser=_input, help=f"{_TRACE} Or a stored digest.")
+]
+MaxUnpacked: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--max-unpacked",
+        metavar="SIZE",
+        parser=lambda text: _bytes_of(text),
+        help="Most bytes to unpack, such as 50GB. Default: 200 times the packed size.",
+    ),
+]
+NsysPath: TypeAlias = Annotated[
+    Path | None, typer.Option("--nsys", metavar="PATH", readable=False, help="The nsys that exports a report.")
+]
+KeepExport: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--keep-export", metavar="FILE", readable=False, help="Keep the SQLite export of a report there."),
 ]
 FormatChoice: TypeAlias = Annotated[
     Format | None, typer.Option("--format", "-f", help="Default: text on a terminal, json elsewhere.")
@@ -64,6 +101,26 @@ Folds: TypeAlias = Annotated[
 StoreFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--store", metavar="DIR", help="Folder of baselines. Default: .nsys-digest/baselines.")
 ]
+
+
+def _bytes_of(text: str) -> int:
+    """Read a number of bytes, with a unit or without."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise UsageInvalid(f"--max-unpacked {text} is no size; give one such as 500MB or 50GB")
+    return max(1, int(float(match[1]) * _UNITS[match[2].upper()]))
+
+
+def given(context: typer.Context, **options: Any) -> Any:
+    """Return those options that are on the command line, and those that are no options of the command.
+
+    The others have their defaults anyway, and a stored digest is not asked for what nobody asked for.
+    """
+    own = {parameter.name for parameter in context.command.params}
+    sources = {name: context.get_parameter_source(name) for name in own & options.keys() if name}
+    # by its name: typer has moved click's classes more than once
+    unsaid = {name for name, source in sources.items() if source is None or source.name.startswith("DEFAULT")}
+    return {name: value for name, value in options.items() if name not in unsaid}
 
 
 def words_of(text: str | None) -> list[str]:

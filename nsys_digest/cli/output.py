@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CI_VARIABLES: Final = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE", "TEAMCITY_VERSION")
 _PLAIN_WIDTH = 120
 _WIDEST = 10_000
+_TRACE_HEADS = (b"SQLite format 3\0", b"NVIDIA Tegra Pro", b"PAR1")
+_TRACE_SUFFIXES = frozenset({".nsys-rep", ".qdrep", ".sqlite", ".parquet", ".arrow"})
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -101,7 +103,7 @@ def _check_file(output: Path, trace: Path | None) -> None:
         if trace is not None and trace.exists() and output.samefile(trace):
             raise UsageInvalid(f"{output}: this is the trace itself; choose another file for the output")
         with contextlib.suppress(OSError), output.open("rb") as file:
-            if file.read(16) == b"SQLite format 3\0" or output.suffix in {".nsys-rep", ".qdrep", ".sqlite"}:
+            if file.read(16).startswith(_TRACE_HEADS) or output.suffix in _TRACE_SUFFIXES:
                 raise UsageInvalid(f"{output}: this is a trace or a database; choose another file for the output")
         if not target.stat().st_mode & _WRITABLE or not os.access(target, os.W_OK):
             raise UsageInvalid(f"{output}: this file may not be written; choose another file, or: chmod u+w")
@@ -255,6 +257,11 @@ def note(message: str, code: str) -> None:
 def warn(source: str, message: str, code: str) -> None:
     """Write a warning about a file to standard error."""
     note(f"warning: {source}: {message}", code)
+
+
+def tell(text: str) -> None:
+    """Say on standard error what another program did for this one."""
+    note(text, "report-exported")
 
 
 def write_json(document: str, output: Path | None) -> None:

@@ -30,7 +30,7 @@ def progress_bar(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def _shown(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
-    if sys.stderr is None or not sys.stderr.isatty() or not trace.is_file() or trace.stat().st_size < _SHOWN_FROM_BYTES:
+    if sys.stderr is None or not sys.stderr.isatty() or _size_of(trace) < _SHOWN_FROM_BYTES:
         yield None
         return
     from rich.console import Console
@@ -44,6 +44,15 @@ def _shown(trace: Path) -> Iterator[Callable[[int, int], None] | None]:
     with signals.cleaned(lambda: os.write(2, _BAR_AWAY)), bar:
         task = bar.add_task(one_line(trace.name), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=max(total, done))
+
+
+def _size_of(trace: Path) -> int:
+    """Return the bytes of a file, or of the files in a folder; 0 of what is on no disk here."""
+    try:
+        files = trace.iterdir() if trace.is_dir() else [trace]
+        return sum(file.stat().st_size for file in files if file.is_file())
+    except OSError:
+        return 0
 
 
 def _without_size(environment: Mapping[str, str]) -> dict[str, str]:

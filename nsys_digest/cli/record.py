@@ -134,7 +134,7 @@ def _digest(recorded: Recorded, file: Path | None, format: Format | None, quiet:
     from nsys_digest.cli import summarize
 
     try:
-        summarize.command(recorded.trace, format=format, output=file, quiet=quiet)
+        summarize.print_digest(recorded.trace, {}, format=format, output=file, quiet=quiet)
     except DigestError as error:
         if recorded.status == 0 and recorded.stopped is None:
             raise

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from nsys_digest.cli.memory import give_back_freed_memory
-from nsys_digest.cli.output import note
+from nsys_digest.cli.output import note, tell
 from nsys_digest.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _read(path: Path, options: SummarizeOptions) -> Digest:
     from nsys_digest.api import load_with
 
     with progress_bar(path) as show:
-        return load_with(path, replace(options, progress=show, when_read=give_back_freed_memory))
+        return load_with(path, replace(options, progress=show, when_read=give_back_freed_memory, tell=tell))
 
 
 def warn_of_damaged(damaged: Sequence[str]) -> None:

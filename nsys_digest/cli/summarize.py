@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,13 +15,18 @@ from nsys_digest.cli.options import (
     Compact,
     Folds,
     FormatChoice,
+    KeepExport,
+    MaxUnpacked,
+    NsysPath,
     Output,
     StepName,
-    Trace,
+    StoreFolder,
+    TraceOrDigest,
     Warmup,
+    given,
     words_of,
 )
-from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, warn, write_report
+from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, tell, warn, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.cli.selection import (
     Devices,
@@ -32,6 +38,10 @@ from nsys_digest.cli.selection import (
     selection_keywords,
 )
 from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.views import TOP
+
+if TYPE_CHECKING:
+    from nsys_digest.options import SummarizeKeywords
 
 
 class ReaderChoice(StrEnum):
@@ -62,13 +72,14 @@ def chosen_sections(names: str) -> list[str] | None:
 
 
 def command(
-    trace: Trace,
+    context: typer.Context,
+    trace: TraceOrDigest,
     format: FormatChoice = None,
     output: Output = None,
     top: Annotated[
         int,
         typer.Option("--top", min=0, metavar="N", help="Kernels to list; in text and markdown, rows of every list."),
-    ] = 20,
+    ] = TOP,
     raw_nvtx_names: Annotated[
         bool,
         typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch and XLA put in range names."),
@@ -77,7 +88,7 @@ def command(
     dispatch_prefix: Annotated[
         str, typer.Option("--dispatch-prefix", metavar="TEXT", help="How the text of a dispatch mark begins.")
     ] = "CG_DISPATCH",
-    max_names: Annotated[
+    max_nvtx_names: Annotated[
         int, typer.Option("--max-names", min=1, metavar="N", help="NVTX range names to keep apart.")
     ] = 100_000,
     sections: Annotated[
@@ -107,35 +118,64 @@ def command(
     reader: Annotated[
         ReaderChoice, typer.Option("--reader", help="adbc is fast; stdlib needs no driver; both give the same bytes.")
     ] = ReaderChoice.auto,
+    store: StoreFolder = None,
+    max_unpacked: MaxUnpacked = None,
+    nsys: NsysPath = None,
+    keep_export: KeepExport = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings on standard error.")] = False,
 ) -> None:
-    """Digest a trace: GPU busy and idle, and why. Also launches, kernels, memory, CUDA API, NVTX ranges and marks."""
+    """Digest a trace: GPU busy and idle, and why. Also launches, kernels, memory, CUDA API, NVTX ranges and marks.
+
+    A stored digest is printed as it is.
+    """
+    asked = given(
+        context,
+        top=top,
+        dispatch_prefix=dispatch_prefix,
+        raw_nvtx_names=raw_nvtx_names,
+        folds=fold or (),
+        max_nvtx_names=max_nvtx_names,
+        sections=chosen_sections(sections),
+        by_device=by_device,
+        gaps=gaps,
+        categories=categories,
+        steps=steps,
+        warmup=warmup,
+        labels=labels_of(label, ci=label_ci),
+        threads=threads,
+        reader=reader.value,
+        max_unpacked=max_unpacked,
+        nsys=nsys,
+        keep_export=keep_export,
+        **selection_keywords(window, within, skip_warmup, device, process, stream),
+    )
+    print_digest(trace, asked, store=store, top=top, compact=compact, format=format, output=output, quiet=quiet)
+
+
+def print_digest(
+    trace: Path,
+    asked: SummarizeKeywords,
+    *,
+    store: Path | None = None,
+    top: int = TOP,
+    compact: bool = False,
+    format: Format | None,
+    output: Path | None,
+    quiet: bool,
+) -> None:
+    """Write the digest of a trace, with the options that were asked for.
+
+    Raises:
+        DigestError: as :func:`nsys_digest.summarize`, or the output cannot be written.
+
+    """
     check_output(output, trace)
     chosen = chosen_format(format, output)
-    labels = labels_of(label, ci=label_ci)
     from nsys_digest.api import summarize
 
     with progress_bar(trace) as show:
-        digest = summarize(
-            trace,
-            top=top,
-            dispatch_prefix=dispatch_prefix,
-            raw_nvtx_names=raw_nvtx_names,
-            folds=fold or (),
-            max_nvtx_names=max_names,
-            sections=chosen_sections(sections),
-            by_device=by_device,
-            gaps=gaps,
-            categories=categories,
-            steps=steps,
-            warmup=warmup,
-            labels=labels,
-            threads=threads,
-            reader=reader.value,
-            progress=show,
-            when_read=give_back_freed_memory,
-            **selection_keywords(window, within, skip_warmup, device, process, stream),
-        )
+        asked = {**asked, "progress": show, "when_read": give_back_freed_memory, "tell": None if quiet else tell}
+        digest = summarize(trace, store=store, **asked)
     reported = chosen is not Format.json and on_terminal(output)  # whoever watches reads them in the report
     if not quiet and not reported:
         for found in digest.warnings:

@@ -28,6 +28,7 @@ from nsys_digest.model.section_types import (
 from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
 from nsys_digest.model.step_types import DispatchStep, StepCandidate, Steps
 from nsys_digest.model.stored_document import StoredDocument
+from nsys_digest.model.views import TOP, views
 from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:
@@ -178,6 +179,13 @@ class Digest(StoredDocument):
         left_out=True,
         default=None,
     )
+    step_candidates: tuple[StepCandidate, ...] | None = part(
+        "ranges and marks that look like steps, five at most, most work covered first; where no step is named",
+        by=("name",),
+        section=True,
+        left_out=True,
+        default=None,
+    )
     by_device: tuple[DeviceUse, ...] | None = part(
         "kernels, API calls and categories of each device, in the order of `devices`; only as `--by-device` asks",
         by=("device",),
@@ -188,13 +196,6 @@ class Digest(StoredDocument):
     nvtx_payload: Mapping[str, PayloadNumbers] | None = part(
         "numbers that ranges carry as payload, by name; most ranges first, then by name; only where it is asked for",
         section=True,
-        left_out=True,
-        default=None,
-    )
-    step_candidates: tuple[StepCandidate, ...] | None = part(
-        "ranges and marks that look like steps, five at most, most work covered first; where sections are made and "
-        "no step is named",
-        by=("name",),
         left_out=True,
         default=None,
     )
@@ -220,6 +221,18 @@ class Digest(StoredDocument):
     def tool(self) -> Literal["nsys-digest"]:
         """The name of the program."""
         return TOOL
+
+    def to_text(self, *, top: int = TOP, width: int = 120, color: bool = False) -> str:
+        """Return the report for people, as ``--format text`` prints it; each list shows its first ``top`` rows."""
+        return views().text(self, top=top, width=width, color=color)
+
+    def to_markdown(self, *, top: int = TOP) -> str:
+        """Return the report as GitHub-flavoured Markdown; each list shows its first ``top`` rows."""
+        return views().markdown(self, top=top)
+
+    def _repr_html_(self) -> str:
+        """Return the report as HTML, which a notebook shows."""
+        return views().html(self, top=TOP)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
         """Return one tidy DataFrame a table: kernels, api, nvtx, dispatch, devices; times in seconds.

@@ -24,19 +24,20 @@ def is_stored(file: Path) -> bool:
     return start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(_STARTS)
 
 
-def read_stored(file: Path) -> Digest:
-    """Read a stored digest.
+def read_stored(file: Path, given: Path | None = None) -> Digest:
+    """Read a stored digest; ``given`` is what messages call it.
 
     Raises:
         DigestInvalid: it is too large, no JSON, or no digest of a known version.
 
     """
+    name = given or file
     try:
         return Digest.from_dict(read_json(file))
     except DigestInvalid as error:
-        raise DigestInvalid(f"{file}: {error}") from None
+        raise DigestInvalid(f"{name}: {error}") from None
     except OSError as error:
         raise DigestInvalid(
-            f"{file}: the digest cannot be read ({error.strerror or error}); check the path, or write it with "
+            f"{name}: the digest cannot be read ({error.strerror or error}); check the path, or write it with "
             "fewer names (--max-names)"
         ) from None

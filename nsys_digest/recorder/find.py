@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nsys_digest.errors import NsysMissing
@@ -24,7 +24,7 @@ USUAL = (
 )
 """The folders that NVIDIA's packages, Debian's and those of Nsight Compute install into, as patterns of files."""
 
-_VERSION = re.compile(r"version (\d+(?:\.\d+)+)")
+_VERSION = re.compile(r"version (\d+(?:\.\d+)+)(?:-\d*?(\d{8})v\d)?")
 _ANSWER_S = 30.0
 
 
@@ -34,6 +34,8 @@ class Nsys:
 
     path: Path
     version: tuple[int, ...]
+    build: int | None = field(default=None, compare=False)
+    """The number that reports of this nsys begin with, where it tells it."""
 
     @property
     def folder(self) -> Path:
@@ -41,10 +43,11 @@ class Nsys:
         return Path(self.path).resolve().parent.parent
 
 
-def find_nsys(asked: Path | None, *, usual: tuple[str, ...] = USUAL) -> Nsys:
+def find_nsys(asked: Path | None, *, usual: tuple[str, ...] = USUAL, imports: bool = True) -> Nsys:
     """Return an nsys that can write a trace: the one asked for, the one on PATH, or the newest of the usual folders.
 
-    One that lacks a library is passed over for the next; the one asked for is never.
+    One that lacks a library of its importer is passed over for the next; the one asked for is never. Without
+    ``imports`` that is no matter: exporting a report is the work of another program of nsys.
 
     Raises:
         NsysMissing: there is none, or each one found lacks something; the message says what and where was looked.
@@ -53,7 +56,7 @@ def find_nsys(asked: Path | None, *, usual: tuple[str, ...] = USUAL) -> Nsys:
     candidates = _asked(asked) if asked is not None else _installed(usual)
     problems = []
     for found in candidates:
-        lacking = missing_libraries(found.path)
+        lacking = missing_libraries(found.path) if imports else []
         if not lacking:
             return found
         problems.append(
@@ -73,24 +76,32 @@ def _asked(path: Path) -> list[Nsys]:
         path = path / "nsys"
     if not path.is_file():
         raise NsysMissing(f"{path}: there is no nsys; correct --nsys, or leave it out to have one looked for")
-    version = version_of(path)
-    if version is None:
+    found = _told_by(path)
+    if found is None:
         raise NsysMissing(f"{path}: this does not answer to --version as nsys does; correct --nsys")
-    return [Nsys(path.absolute(), version)]
+    return [found]
 
 
 def _installed(usual: tuple[str, ...]) -> Iterator[Nsys]:
     on_path = shutil.which("nsys")
-    if on_path is not None and (version := version_of(Path(on_path))) is not None:
-        yield Nsys(Path(on_path).absolute(), version)
+    if on_path is not None and (found := _told_by(Path(on_path))) is not None:
+        yield found
     places = {path.resolve(): path for pattern in usual for path in sorted(Path("/").glob(pattern.lstrip("/")))}
-    known = [(version, path) for path in places.values() if (version := version_of(path)) is not None]
-    for version, path in sorted(known, key=lambda each: (each[0], str(each[1])), reverse=True):
-        yield Nsys(path, version)
+    known = [found for path in places.values() if (found := _told_by(path)) is not None]
+    yield from sorted(known, key=lambda each: (each.version, str(each.path)), reverse=True)
 
 
 def version_of(path: Path) -> tuple[int, ...] | None:
     """Return the version that an nsys gives itself; None where it does not run or says something else."""
+    found = _told_by(path)
+    return None if found is None else found.version
+
+
+def _told_by(path: Path) -> Nsys | None:
+    """Return an nsys with the version and build that it gives itself, as in 2025.3.2.0-253236398880v0.
+
+    The last eight digits of the number behind the version are those that its reports begin with.
+    """
     try:
         done = subprocess.run(  # noqa: S603 - the file is one that the user or the system installed as nsys
             [str(path), "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_ANSWER_S, check=False
@@ -98,4 +109,7 @@ def version_of(path: Path) -> tuple[int, ...] | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = _VERSION.search(done.stdout.decode("utf-8", "replace"))
-    return tuple(int(part) for part in match[1].split(".")) if match else None
+    if match is None:
+        return None
+    version = tuple(int(part) for part in match[1].split("."))
+    return Nsys(path.absolute(), version, int(match[2]) if match[2] else None)

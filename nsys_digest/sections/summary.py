@@ -40,7 +40,7 @@ from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
 from nsys_digest.trace.nsys.capture import CaptureFacts, read_capture
 from nsys_digest.trace.nsys.tables import API_RESULT, STRINGS, missing_columns
-from nsys_digest.trace.open import opened, read_trace
+from nsys_digest.trace.open import TraceFile, opened, read_trace
 from nsys_digest.trace.scan import Reading, scan, scan_kernels
 from nsys_digest.trace.source import Source
 from nsys_digest.trace.threads import Progress, default_threads, values_in_range
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from nsys_digest.sections.registry import MadeSections
 
 
-def summarize_trace(trace: Path, options: SummarizeOptions) -> Digest:
+def summarize_trace(trace: Path | TraceFile, options: SummarizeOptions) -> Digest:
     """Digest a trace; see :func:`nsys_digest.summarize`."""
     job = _job(trace, options)
     return read_trace(trace, options.reader, partial(_summarize, job))
@@ -80,13 +80,14 @@ def summarize_selection(
     return read_trace(trace, options.reader, work)
 
 
-def _job(trace: Path, options: SummarizeOptions) -> _Job:
+def _job(trace: Path | TraceFile, options: SummarizeOptions) -> _Job:
+    given = trace if isinstance(trace, Path) else trace.given
     chosen = options.made_sections
     classified = options.categories is not None or options.steps is not None or NEED_CATEGORIES & set(chosen)
     ordered = load_kernel_categories(options.categories) if classified else KernelCategories(())
     return _Job(
-        trace,
-        os.fspath(trace),
+        given,
+        os.fspath(given),
         dict(options.labels),
         options.top,
         NvtxOptions(options.dispatch_prefix, options.raw_nvtx_names, options.max_nvtx_names, options.folds),
@@ -272,15 +273,17 @@ def _made(read: _Read, facts: CaptureFacts, job: _Job) -> MadeSections | None:
     )
 
 
-def inspect_trace(path: Path) -> Inspection:
+def inspect_trace(trace: Path | TraceFile) -> Inspection:
     """Say what is in a trace; see :func:`nsys_digest.inspect`."""
-    with opened(path, "stdlib") as source:
+    with opened(trace, "stdlib") as source:
         return inspect_source(source)
 
 
-def classify_trace(path: Path, kernel_categories: KernelCategories, options: SummarizeOptions) -> CategoryUse:
+def classify_trace(
+    trace: Path | TraceFile, kernel_categories: KernelCategories, options: SummarizeOptions
+) -> CategoryUse:
     """Say which category each kernel of a trace is in; see :func:`nsys_digest.classify`."""
-    job = _job(path, options)
+    job = _job(trace, options)
 
     def classify(source: Source) -> CategoryUse:
         threads = _threads(source, job)
@@ -290,6 +293,6 @@ def classify_trace(path: Path, kernel_categories: KernelCategories, options: Sum
         if facts is not None and not kernels.counts.any():
             raise nothing_held(source, facts, _every_place(source, job), job.asked)
         strings = source.strings(STRINGS, {name for label in kernels.labels for name in label})
-        return category_use(path.name, kernels, strings, kernel_categories)
+        return category_use(source.path.name, kernels, strings, kernel_categories)
 
-    return read_trace(path, options.reader, classify)
+    return read_trace(trace, options.reader, classify)

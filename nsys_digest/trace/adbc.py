@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.trace.arrow_texts import distinct_texts
 from nsys_digest.trace.connect import GUARDS
 from nsys_digest.trace.source import ReaderUnfitError, Tail
 
 BATCH_ROWS = 16_384
-_MANY_TEXTS = 256
 _ROOM_BYTES = 1 << 30
 
 
@@ -77,29 +77,7 @@ class ArrowBatch:
         column = self._batch.column(name)
         if str(column.type) not in ("string", "binary") or column.null_count:
             raise ReaderUnfitError(f"column {name} came as {column.type} with {column.null_count} nulls")
-        codes, dictionary = _encoded(column)
-        if cut is None or len(dictionary) < _MANY_TEXTS or str(column.type) != "string":
-            values = _decoded(dictionary)
-            return codes, values if cut is None else [cut.off(value) for value in values]
-        # Thousands of serial numbers a batch: RE2 takes them off before any becomes a Python string.
-        from pyarrow import compute
-
-        cut_codes, dictionary = _encoded(compute.replace_substring_regex(dictionary, cut.re2, ""))
-        return cut_codes[codes], _decoded(dictionary)
-
-
-def _encoded(column: Any) -> tuple[Int64s, Any]:
-    encoded = column.dictionary_encode()
-    codes = np.frombuffer(encoded.indices.buffers()[1], np.int32, len(encoded), encoded.indices.offset * 4)
-    return codes.astype(np.int64), encoded.dictionary
-
-
-def _decoded(dictionary: Any) -> list[str]:
-    try:
-        values: list[str | bytes] = dictionary.to_pylist()
-    except UnicodeDecodeError:
-        values = dictionary.view("binary").to_pylist()
-    return [value if isinstance(value, str) else value.decode("utf-8", "replace") for value in values]
+        return distinct_texts(column, cut)
 
 
 class AdbcConnection:

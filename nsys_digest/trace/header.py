@@ -6,6 +6,7 @@ Facts about the file format are from www.sqlite.org/fileformat2.html (header) an
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from nsys_digest.files import OTHER_FILE, is_scarce, open_regular
 
 _MAGIC = b"SQLite format 3\0"
 _LFS_MAGIC = b"version https://git-lfs"
-_REPORT_SUFFIXES = {".nsys-rep", ".qdrep"}
+_RAW_DATA = re.compile(rb"NVIDIA Nsight Systems Stream ([\d.]+)")
 _HEADER_BYTES = 100
 _BLOCK_BYTES = 512
 _COMPRESSION = 4
@@ -50,7 +51,9 @@ def check_file(path: Path) -> CheckedFile:
     except FileNotFoundError:
         raise TraceUnreadable(f"{path}: no such file; check the path") from None
     except IsADirectoryError:
-        raise TraceUnreadable(f"{path}: this is a folder; name the .sqlite file in it") from None
+        raise TraceUnreadable(
+            f"{path}: this is a folder without a table of an export (.parquet, .arrow) in it; name the trace in it"
+        ) from None
     except PermissionError:
         raise TraceUnreadable(f"{path}: no permission to read it; ask its owner, or: chmod +r") from None
     except OSError as error:
@@ -89,14 +92,11 @@ def _check_magic(path: Path, header: bytes) -> None:
         raise NotATrace(f"{path}: this is a Git LFS pointer, not the trace; fetch it with: git lfs pull")
     if header.startswith(_MAGIC):
         return
-    if path.suffix in _REPORT_SUFFIXES:
+    raw = _RAW_DATA.search(header)
+    if path.suffix == ".qdstrm" or raw:
+        version = f" of version {raw[1].decode()}" if raw else ""
         raise NotATrace(
-            f"{path}: this is an nsys report, not an export; export it with: nsys export --type sqlite "
-            f"{shlex.quote(str(path))}"
-        )
-    if path.suffix == ".qdstrm":
-        raise NotATrace(
-            f"{path}: this is raw nsys data, not an export; make a report of it with QdstrmImporter, then an "
+            f"{path}: this is raw nsys data{version}, not an export; make a report of it with QdstrmImporter, then an "
             "export of that with: nsys export --type sqlite REPORT.nsys-rep"
         )
     if not header.strip(b"\0"):
@@ -105,7 +105,7 @@ def _check_magic(path: Path, header: bytes) -> None:
         )
     if header.lstrip()[:1] in {b"{", b"["}:
         raise NotATrace(
-            f"{path}: this is JSON and not a trace; where it is a stored digest, diff, check and baseline take it"
+            f"{path}: this is JSON and not a trace; a stored digest is for summarize, inspect, diff, check and baseline"
         )
     raise NotATrace(f"{path}: this is not an SQLite file; make one from the report with: {export_again(path)}")
 

@@ -99,7 +99,12 @@ def check_is_trace(source: Source) -> None:
     tables = source.tables()
     family = [name for name in tables if _FAMILY.match(name)]
     source.refuse_other(STRINGS)
-    if STRINGS not in tables or not family:
+    if family and STRINGS not in tables:
+        raise NotATrace(
+            f"{source.path}: this is {source.kind} of nsys, but table {STRINGS} is missing in it, which every export "
+            f"has; copy it whole, or make one with: {source.made_by}"
+        )
+    if not family:
         shown = ", ".join(sorted(tables)[:4]) or "none"
         raise NotATrace(
             f"{source.path}: this is {source.kind}, but no nsys export (its tables: {shown}); make one with: "

@@ -12,7 +12,7 @@ from nsys_digest.errors import OutputFailed, UsageInvalid
 from nsys_digest.files import whole
 from nsys_digest.model.scrubbed import Scrubbed, Verified
 from nsys_digest.trace.nsys.private import Private, identify
-from nsys_digest.trace.open import opened
+from nsys_digest.trace.open import opened, unpacked
 from nsys_digest.trace.scrub.copy import Copied, copy_scrubbed
 from nsys_digest.trace.scrub.names import Names
 from nsys_digest.trace.scrub.texts import PrivateWords, Salt
@@ -63,7 +63,7 @@ def scrub_trace(trace: Path, to: Path, options: ScrubOptions) -> Scrubbed:
 
 def _searched(trace: Path, to: Path, part: Path, private: Private, copied: Copied, options: ScrubOptions) -> Scrubbed:
     with opened(part, "stdlib") as copy:
-        found = search(_sqlite(copy), private, options.keep)
+        found = search(_sqlite(copy), part, private, options.keep)
     return Scrubbed(
         file=trace.name,
         output=to.name,
@@ -88,8 +88,8 @@ def verify_copy(copy: Path, trace: Path | None, keep: Collection[str]) -> Verifi
     if trace is not None:
         with opened(trace, "stdlib") as source:
             private = identify(source)
-    with opened(copy, "stdlib") as source:
-        found = search(_sqlite(source), private, keep)
+    with unpacked(copy) as file, opened(file, "stdlib") as source:
+        found = search(_sqlite(source), file.local, private, keep)
     return Verified(
         file=copy.name,
         against=None if trace is None else trace.name,

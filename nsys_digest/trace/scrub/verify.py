@@ -61,8 +61,8 @@ def values_to_find(private: Private) -> dict[bytes, str]:
     return found
 
 
-def search(source: SqliteSource, private: Private, keep: Collection[str]) -> tuple[Found, ...]:
-    """Look for the values of a trace, for paths and addresses by their form, and for tables that do not stay.
+def search(source: SqliteSource, path: Path, private: Private, keep: Collection[str]) -> tuple[Found, ...]:
+    """Look in the file at ``path`` for the values of a trace, paths and addresses by form, and tables that do not stay.
 
     Values of fewer than six characters are looked for in texts alone, as words: in numbers they are there by chance.
 
@@ -71,10 +71,10 @@ def search(source: SqliteSource, private: Private, keep: Collection[str]) -> tup
 
     """
     places = _Places()
-    with open_regular(source.path) as file:
+    with open_regular(path) as file:
         _bytes(file, values_to_find(private), places)
     _texts(source, private, places, keep)
-    _structure(source, places, keep)
+    _structure(source, path, places, keep)
     return tuple(
         Found(kind, count, tuple(places.offsets[kind, where]), where)
         for (kind, where), count in sorted(places.counts.items())
@@ -141,8 +141,8 @@ def _texts(source: SqliteSource, private: Private, places: _Places, keep: Collec
             places.add(kind, f"texts of {table}", None, count)
 
 
-def _structure(source: SqliteSource, places: _Places, keep: Collection[str]) -> None:
-    roots = _roots(source.path)
+def _structure(source: SqliteSource, path: Path, places: _Places, keep: Collection[str]) -> None:
+    roots = _roots(path)
     for table, columns in source.tables().items():
         if table in keep:
             continue

@@ -25,7 +25,6 @@ from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.kernel_categories import load_kernel_categories
-from nsys_digest.model.scrubbed import Scrubbed, Verified
 from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.model.stored import is_stored, read_stored
 from nsys_digest.model.stored_inspection import StoredInspection, inspect_stored
@@ -33,7 +32,8 @@ from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.summary import classify_trace, inspect_trace, summarize_trace
 from nsys_digest.trace.open import unpacked
 from nsys_digest.trace.packings.input_path import input_path
-from nsys_digest.trace.scrub.scrub import ScrubOptions, scrub_trace, verify_copy
+from nsys_digest.trace.scrub.scrub import scrub as scrub
+from nsys_digest.trace.scrub.scrub import verify_scrub as verify_scrub
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
 Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
@@ -164,52 +164,6 @@ def classify(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]
     kernel_categories = load_kernel_categories(chosen.categories)
     with unpacked(input_path(trace), chosen.unpacking) as file:
         return classify_trace(file, kernel_categories, chosen)
-
-
-def scrub(
-    trace: str | os.PathLike[str],
-    output: str | os.PathLike[str],
-    *,
-    hash_names: bool = False,
-    salt: str | None = None,
-    keep: Iterable[str] = (),
-    dispatch_prefix: str = "CG_DISPATCH",
-) -> Scrubbed:
-    """Copy a trace without what identifies people and machines, and search the copy; see docs/scrub.md.
-
-    The copy is written whole or not at all. What the search found is in ``found`` of the result: nothing, or the copy
-    must not be shared.
-
-    Args:
-        trace: an nsys SQLite export, which is only read.
-        output: the copy.
-        hash_names: hash the names of kernels, ranges, threads, programs and calls that are not CUDA's.
-        salt: what hashes are made with; the same for all ranks of a job keeps their names alike. Random by default.
-        keep: tables to copy as they are that would be dropped.
-        dispatch_prefix: how the text of a dispatch mark begins, which stays when names are hashed.
-
-    Raises:
-        UsageInvalid: the copy would take the place of the trace, its folder is not there, the salt is empty, or a table
-            to keep is copied in any case.
-        MissingData: the trace has no such table to keep. OutputFailed: the copy cannot be written.
-        TraceUnreadable, NotATrace, TraceInUse: the trace cannot be read.
-
-    """
-    tables = (keep,) if isinstance(keep, str) else tuple(keep)
-    return scrub_trace(input_path(trace), Path(output), ScrubOptions(hash_names, salt, tables, dispatch_prefix))
-
-
-def verify_scrub(
-    copy: str | os.PathLike[str], trace: str | os.PathLike[str] | None = None, *, keep: Iterable[str] = ()
-) -> Verified:
-    """Search a file for what a scrubbed copy must not have: the values of ``trace``, and what has a telling form.
-
-    Raises:
-        TraceUnreadable, NotATrace, TraceInUse: a file cannot be read.
-
-    """
-    tables = (keep,) if isinstance(keep, str) else tuple(keep)
-    return verify_copy(input_path(copy), None if trace is None else input_path(trace), tables)
 
 
 def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:

@@ -7,16 +7,14 @@ from typing import Annotated
 
 import typer
 
-from nsys_digest.cli.options import Compact, FormatChoice
+from nsys_digest.cli.options import Compact, FormatChoice, OptionalTrace
 from nsys_digest.cli.output import Format, check_output, chosen_format, write_report
 from nsys_digest.cli.scarce import shortage_at
 from nsys_digest.errors import CheckFailed, UsageInvalid
 
 
 def command(
-    trace: Annotated[
-        Path | None, typer.Argument(metavar="[TRACE]", readable=False, help="An nsys SQLite export (trace.sqlite).")
-    ] = None,
+    trace: OptionalTrace = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", readable=False, help="The copy, written whole or not at all."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from nsys_digest.files import whole
 from nsys_digest.model.scrubbed import Scrubbed, Verified
 from nsys_digest.trace.nsys.private import Private, identify
 from nsys_digest.trace.open import opened, unpacked
+from nsys_digest.trace.packings.input_path import input_path
 from nsys_digest.trace.scrub.copy import Copied, copy_scrubbed
 from nsys_digest.trace.scrub.names import Names
 from nsys_digest.trace.scrub.texts import PrivateWords, Salt
@@ -29,6 +30,52 @@ class ScrubOptions:
     salt: str | None = None
     keep: tuple[str, ...] = ()
     dispatch_prefix: str = "CG_DISPATCH"
+
+
+def scrub(
+    trace: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    hash_names: bool = False,
+    salt: str | None = None,
+    keep: Iterable[str] = (),
+    dispatch_prefix: str = "CG_DISPATCH",
+) -> Scrubbed:
+    """Copy a trace without what identifies people and machines, and search the copy; see docs/scrub.md.
+
+    The copy is written whole or not at all. What the search found is in ``found`` of the result: nothing, or the copy
+    must not be shared.
+
+    Args:
+        trace: an nsys SQLite export, which is only read.
+        output: the copy.
+        hash_names: hash the names of kernels, ranges, threads, programs and calls that are not CUDA's.
+        salt: what hashes are made with; the same for all ranks of a job keeps their names alike. Random by default.
+        keep: tables to copy as they are that would be dropped.
+        dispatch_prefix: how the text of a dispatch mark begins, which stays when names are hashed.
+
+    Raises:
+        UsageInvalid: the copy would take the place of the trace, its folder is not there, the salt is empty, or a table
+            to keep is copied in any case.
+        MissingData: the trace has no such table to keep. OutputFailed: the copy cannot be written.
+        TraceUnreadable, NotATrace, TraceInUse: the trace cannot be read.
+
+    """
+    tables = (keep,) if isinstance(keep, str) else tuple(keep)
+    return scrub_trace(input_path(trace), Path(output), ScrubOptions(hash_names, salt, tables, dispatch_prefix))
+
+
+def verify_scrub(
+    copy: str | os.PathLike[str], trace: str | os.PathLike[str] | None = None, *, keep: Iterable[str] = ()
+) -> Verified:
+    """Search a file for what a scrubbed copy must not have: the values of ``trace``, and what has a telling form.
+
+    Raises:
+        TraceUnreadable, NotATrace, TraceInUse: a file cannot be read.
+
+    """
+    tables = (keep,) if isinstance(keep, str) else tuple(keep)
+    return verify_copy(input_path(copy), None if trace is None else input_path(trace), tables)
 
 
 def scrub_trace(trace: Path, to: Path, options: ScrubOptions) -> Scrubbed:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import nsys_digest
-from builder import NVTX, VERSIONS, TraceBuilder, columns_of, global_pid, tables_of
+from builder import NVTX, VERSIONS, TraceBuilder, columns_of, global_pid, global_tid, tables_of
 from nsys_digest import MissingData, OutputFailed, UsageInvalid, scrub, summarize, verify_scrub
 from nsys_digest.model.digest import SECTIONS
 from nsys_digest.model.kernel_categories import KernelCategories
@@ -49,6 +49,7 @@ def telling_trace(version: str = "2025.3") -> TraceBuilder:
         f"v {IPV6}",
     ):
         trace.kernel(500, 510, name=name).range(name, 0, 5).range(f"r {name}", 0, 5, registered=True)
+    trace.range("double", 0, 5, doubleValue=2.0).range("double", 6, 8, doubleValue=2.5)
     trace.range(f"key={TOKEN}", 0, 5).process(1, PATH).process(99, "/opt/other/zoom")
     settings = {
         "PROCESS_0:ENVIRONMENT_VARIABLE": f'HF_TOKEN="{TOKEN}"',
@@ -337,6 +338,29 @@ def test_every_category_has_a_word_that_keeps_it() -> None:
         assert made is not None
         places.add((made.category, made.kind))
         assert places == {(entry.category, entry.kind)}
+
+
+def test_call_stacks_and_threads_of_other_processes_go(tmp_path: Path) -> None:
+    """Process 1 is traced, process 5 is not: of two samples one stays, with its functions."""
+    rows = [
+        (10, global_tid(1, 1), 1, "mine", "/opt/mine/libmine.so"),
+        (20, global_tid(5, 5), 2, "theirs", "/x/y/other"),
+    ]
+    trace = small_trace()
+    trace.sql("CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, globalTid INTEGER)")
+    trace.sql("CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth INTEGER)")
+    for start, thread, sample, symbol, module in rows:
+        at = 1000 + 10 * sample
+        trace.string(at, symbol).string(at + 1, module)
+        trace.sql(f"INSERT INTO COMPOSITE_EVENTS VALUES ({sample}, {start}, {thread})")
+        trace.sql(f"INSERT INTO SAMPLING_CALLCHAINS VALUES ({sample}, {at}, {at + 1}, 0)")
+    scrub(trace.write(tmp_path / "t.sqlite"), tmp_path / "c.sqlite")
+    with closing(sqlite3.connect(tmp_path / "c.sqlite")) as connection:
+        assert connection.execute("SELECT id, start FROM COMPOSITE_EVENTS").fetchall() == [(1, 10)]
+        assert connection.execute("SELECT id, symbol, module FROM SAMPLING_CALLCHAINS").fetchall() == [(1, 1010, 1011)]
+    names = names_of(tmp_path / "c.sqlite")
+    assert {"mine", "libmine.so"} <= names
+    assert not {"theirs", "other"} & names
 
 
 def test_hostile_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nsys_digest.cli.options import Compact, FormatChoice, OptionalTrace
-from nsys_digest.cli.output import Format, check_output, chosen_format, write_report
+from nsys_digest.cli.output import Format, check_output, chosen_format, end_with, try_all, write_report
 from nsys_digest.cli.scarce import shortage_at
 from nsys_digest.errors import CheckFailed, UsageInvalid
 
@@ -59,9 +60,8 @@ def command(
 
     with shortage_at(trace):
         done = scrub(trace, output, hash_names=hash_names, salt=salt, keep=kept, dispatch_prefix=dispatch_prefix)
-    write_report(lambda: done.to_json(compact=compact), lambda: scrub_report(done), chosen, None)
-    if done.found:
-        _fail(output, {one.kind for one in done.found})
+    report = partial(write_report, lambda: done.to_json(compact=compact), lambda: scrub_report(done), chosen, None)
+    end_with(_verdict(output, {one.kind for one in done.found}), try_all([report]))
 
 
 def _verify(
@@ -74,13 +74,15 @@ def _verify(
 
     with shortage_at(copy):
         done = verify_scrub(copy, trace, keep=keep)
-    write_report(lambda: done.to_json(compact=compact), lambda: verify_report(done), chosen, None)
-    if done.found:
-        _fail(copy, {one.kind for one in done.found})
+    report = partial(write_report, lambda: done.to_json(compact=compact), lambda: verify_report(done), chosen, None)
+    end_with(_verdict(copy, {one.kind for one in done.found}), try_all([report]))
 
 
-def _fail(copy: Path, kinds: set[str]) -> None:
-    raise CheckFailed(
+def _verdict(copy: Path, kinds: set[str]) -> CheckFailed | None:
+    """Return the error of a copy in which something was found; None where nothing was."""
+    if not kinds:
+        return None
+    return CheckFailed(
         f"{copy}: what identifies is in it ({', '.join(sorted(kinds))}); do not share it; scrub the trace with "
         "--hash-names, or without --keep"
     )

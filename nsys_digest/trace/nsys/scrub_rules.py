@@ -86,6 +86,7 @@ _OF_ALL_PROCESSES: Final[Mapping[str, Mapping[str, Treatment]]] = {
 }
 _SAMPLES: Final = {"SAMPLING_CALLCHAINS": {"symbol": Treatment.function, "module": Treatment.module}}
 
+_REALS: Final = frozenset({"doubleValue", "floatValue"})
 _TEXTS: Final = frozenset({(NVTX, "text")})
 
 
@@ -125,9 +126,10 @@ SETTINGS: Final = ("META_DATA_CAPTURE", "META_DATA_EXPORT", "EXPORT_META_DATA")
 
 _SETTING: Final = re.compile(
     r"(?:PROCESS_\d{1,4}:)?(?:CUDA_GRAPH_TRACE_OPTIONS:(?:MODE|TRACE_DEVICE_GRAPH_LAUNCH)|CAPTURE_EVENT_TYPE|"
-    r"CUDA_SKIP_SOME_API_CALLS|CUDA_TRACE_SCOPE|CUDA_FLUSH_\w{1,30}|START_TRIGGER|STOP_TRIGGER|RUN_DURATION_MS|"
+    r"CUDA_SKIP_SOME_API_CALLS|CUDA_TRACE_SCOPE|CUDA_FLUSH_(?:PERIODICALLY|PERIOD|ON_CUDA_PROFILER_STOP)|START_TRIGGER|STOP_TRIGGER|RUN_DURATION_MS|"
     r"COLLECT_(?:CUDA|NVTX)_TRACE|COLLECT_GPU_MEMORY_USAGE|COLLECT_UVM_[CG]PU_PAGE_FAULTS|"
-    r"LINUX_PERF_OPTIONS:(?:COLLECT_\w{1,40}|SAMPLING_PERIOD)|OS_RUNTIME_OPTIONS:\w{1,40}|"
+    r"LINUX_PERF_OPTIONS:(?:COLLECT_CPU_CTXSW_TRACE|COLLECT_EVENT_COUNTS|COLLECT_IP_BACKTRACE_SAMPLES|SAMPLING_PERIOD)|"
+    r"OS_RUNTIME_OPTIONS:(?:BACKTRACES_THRESHOLD_NS|COLLECT_BACKTRACES|DURATION_THRESHOLD_NS)|"
     r"EXPORT_(?:PARAM_)?(?:LAZY|TIME_SHIFT|TIME_NORMALIZE|INCLUDE_BLOBS|INCLUDE_JSON)|EXPORT_PLATFORM|EXPORT_ARCH|"
     r"EXPORT_PRODUCT_(?:NAME|VERSION|DATE)|EXPORT_SCHEMA_VERSION(?:_MAJOR|_MINOR|_MICRO)?)"
 )
@@ -135,7 +137,7 @@ _VALUE: Final = re.compile(
     r"true|false|-?\d{1,12}|\d{1,4}(?:\.\d{1,6}){1,4}|NVIDIA Nsight Systems|(?:linux|windows|mac)-[a-z0-9]{1,12}|"
     r"x64|a64|x86|arm64|aarch64|ProcessTree|SystemWide|Immediate|Delayed|Manual|Hotkey|CudaProfilerApi|Cuda|Nvtx|"
     r"NvtxEvents|OSRuntime|Graphics|Node|Graph|Host-?And-?Device|Software|Hardware|"
-    r"(?:[A-Z][a-z]{1,7}|Gpu|CPU|GPU)(?:Events?|Trace|Usage|Metrics|Range)",
+    r"GpuMetrics|GpuContextSwitch|CudaGpuTrace|OpenGL|OpenACC|OpenMP|Vulkan|MPI|Sampling|ContextSwitch|CpuSched",
     re.IGNORECASE,
 )
 
@@ -217,6 +219,18 @@ def treatments(table: str, columns: tuple[str, ...]) -> dict[str, Treatment] | N
         return None
     chosen = {column: named.get(column, Treatment.number) for column in columns}
     return {column: treatment for column, treatment in chosen.items() if column in named or column in _NUMBERS}
+
+
+def type_of(column: str, treatment: Treatment | None) -> str:
+    """Return the SQL type of a column of a copy."""
+    if column in _REALS:
+        return " REAL"
+    return " INTEGER" if treatment is Treatment.number or treatment in ROLES else ""
+
+
+def sample_table(table: str) -> str | None:
+    """Return the table of samples, whose ids are those of the call stacks in this table; None of another."""
+    return "COMPOSITE_EVENTS" if family_of(table) in _SAMPLES else None
 
 
 def is_text(table: str, column: str) -> bool:

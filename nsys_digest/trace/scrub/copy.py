@@ -82,6 +82,7 @@ class _Copier:
         where, process = "TRUE", rules.process_column(columns)
         if rules.only_of_traced(table) and process is not None:
             where = f"({quoted(process)} & {~THREAD_BITS}) IN ({', '.join(map(str, traced))})"
+        where = self._of_kept_samples(table, traced) or where
         terms = [_term(column, treatment, rules.is_text(table, column)) for column, treatment in chosen.items()]
         changes = {
             at: change
@@ -95,6 +96,16 @@ class _Copier:
             if treatment in ROLES and not rules.is_text(table, column):
                 self._note_roles(table, column, treatment, where)
         self._count_columns(table, [column for column in columns if column not in chosen])
+
+    def _of_kept_samples(self, table: str, traced: list[int]) -> str | None:
+        """Return the condition that takes the call stacks of the samples that stay; None of another table."""
+        samples = rules.sample_table(table)
+        columns = self.source.tables().get(samples or "", ())
+        process = rules.process_column(columns)
+        if samples is None or process is None or "id" not in columns or "id" not in self.source.tables()[table]:
+            return None
+        kept = f"({quoted(process)} & {~THREAD_BITS}) IN ({', '.join(map(str, traced))})"
+        return f"id IN (SELECT id FROM {quoted(samples)} WHERE {kept})"
 
     def _check_whole(self, table: str, rows: int, where: str) -> None:
         if where == "TRUE":
@@ -194,9 +205,7 @@ class _Copier:
         """Make a table and fill it; return its rows."""
         key = " PRIMARY KEY" if table == STRINGS else ""
         made = [
-            f"{quoted(name)}{' INTEGER' + key if how is Treatment.number or how in ROLES else ' TEXT' if how else ''}"
-            if table != STRINGS or name != "value"
-            else f"{quoted(name)} TEXT"
+            f"{quoted(name)}{rules.type_of(name, how)}{key if how is Treatment.number else ''}"
             for name, how in columns.items()
         ]
         self.target.execute(f"CREATE TABLE {quoted(table)} ({', '.join(made)})")

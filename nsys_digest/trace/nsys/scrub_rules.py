@@ -18,6 +18,8 @@ class Treatment(StrEnum):
 
     number = "number"
     """Stays; what is no number goes."""
+    text = "text"
+    """A text of those that nsys itself writes, or one that was changed already."""
     uuid = "uuid"
     """Another, made of the salt; all zeros stay."""
     program = "program"
@@ -222,10 +224,12 @@ def treatments(table: str, columns: tuple[str, ...]) -> dict[str, Treatment] | N
 
 
 def type_of(column: str, treatment: Treatment | None) -> str:
-    """Return the SQL type of a column of a copy."""
+    """Return the SQL type of a column of a copy; none of one that is copied as it is."""
     if column in _REALS:
         return " REAL"
-    return " INTEGER" if treatment is Treatment.number or treatment in ROLES else ""
+    if treatment is None:
+        return ""
+    return " INTEGER" if treatment is Treatment.number or (treatment in ROLES and column != "text") else " TEXT"
 
 
 def sample_table(table: str) -> str | None:

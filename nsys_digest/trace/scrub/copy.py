@@ -158,7 +158,7 @@ class _Copier:
             return False
 
         batches = self.source.rows_at_once(table, terms)
-        kinds = {"name": None, "value": None}
+        kinds = {"name": Treatment.text, "value": Treatment.text}
         self._fill(table, kinds, ([row for row in batch if stays(row)] for batch in batches))
         for kind, count in sorted(gone.items()):
             self._take(table, "rows", kind, count)
@@ -168,7 +168,7 @@ class _Copier:
         known = rules.enum_rows(table) or {}
         there = {row[0] for row in self.source.rows(table, ("id",))}
         rows: list[Row] = [(number, *texts) for number, texts in known.items() if number in there]
-        self._fill(table, {"id": Treatment.number, "name": None, "label": None}, [rows])
+        self._fill(table, {"id": Treatment.number, "name": Treatment.text, "label": Treatment.text}, [rows])
 
     def _gone(self, table: str) -> None:
         rows, _ = self.source.row_count(table, exact=True)
@@ -198,7 +198,7 @@ class _Copier:
 
         terms = ("id", "CASE WHEN value IS NOT NULL THEN CAST(value AS TEXT) END")
         batches = self.source.rows_at_once(STRINGS, terms) if _has_texts(self.source) else ()
-        self._fill(STRINGS, {"id": Treatment.number, "value": None}, map(kept, batches))
+        self._fill(STRINGS, {"id": Treatment.number, "value": Treatment.text}, map(kept, batches))
         self._take(STRINGS, "rows", "strings that nothing in the copy names", gone)
 
     def _fill(self, table: str, columns: Mapping[str, Treatment | None], batches: Iterable[list[Row]]) -> int:

@@ -152,7 +152,7 @@ def _count(private: Private) -> int:
 def _sqlite(source: Source) -> SqliteSource:
     if not isinstance(source, SqliteSource):
         raise UsageInvalid(
-            f"{source.path}: scrub copies SQLite exports; make one of the report with: nsys export --type sqlite"
+            f"{source.path}: scrub copies SQLite exports; make one with: nsys export --type sqlite REPORT.nsys-rep"
         )
     return source
 

@@ -76,7 +76,7 @@ class PrivateWords:
         values = [value for value in self._long if value in joined]
         short = self._short is not None and self._short.search(joined) is not None
         forms = self._forms.search(joined) is not None
-        addresses = "::" in joined or _IPV6.search(joined) is not None
+        addresses = _IPV6.search(joined) is not None
         if values or short or forms or addresses:
             for text in found:
                 found[text] = self._one(text, values)

@@ -468,7 +468,7 @@ def test_forbidden_findings_annotate_a_step(tmp_path: Path, monkeypatch: pytest.
 def test_what_start_up_proposes_runs_and_looks_at_a_busier_part(trace: str) -> None:
     path = TRACES / f"{trace}.sqlite"
     whole = summarize(path)
-    assert "--skip-warmup" in checked(whole)["start-up"].action
+    assert "--skip-warmup" in checked(whole)["start-up"].advice
     part = summarize(path, skip_warmup=True)
     assert "start-up" not in checked(part)
     assert part.devices[0].busy_ratio is not None

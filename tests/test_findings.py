@@ -513,3 +513,15 @@ def test_forbidden_findings_annotate_a_step(tmp_path: Path, monkeypatch: pytest.
     ran = call("check", TRACES / "serve.sqlite", "--policy", policy, "--github", "--format", "text")
     assert ran.status == 5
     assert any(line.startswith("::error") and "no-cuda-graph" in line for line in f"{ran.out}{ran.err}".split("\n"))
+
+
+@pytest.mark.parametrize("trace", ["graph_graph", "graph_node", "rank_0", "serve"])
+def test_what_start_up_proposes_runs_and_looks_at_a_busier_part(trace: str) -> None:
+    path = TRACES / f"{trace}.sqlite"
+    whole = summarize(path)
+    assert "--skip-warmup" in checked(whole)["start-up"].advice
+    part = summarize(path, skip_warmup=True)
+    assert "start-up" not in checked(part)
+    assert part.devices[0].busy_ratio is not None
+    assert whole.devices[0].busy_ratio is not None
+    assert part.devices[0].busy_ratio > 2 * whole.devices[0].busy_ratio

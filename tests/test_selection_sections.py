@@ -15,6 +15,7 @@ from nsys_digest import Digest, inspect, summarize
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.summary import summarize_selection
 from nsys_digest.selection import Selection, select
+from nsys_digest.trace import scan_window, sqlite
 from nsys_digest.trace.collect.gpu import GpuPart
 from oracle_account import random_account_trace
 from oracle_selection import expected_sections, pid_of
@@ -232,6 +233,24 @@ def test_rows_out_of_order_are_found_in_part(tmp_path: Path) -> None:
     assert part.to_json() == whole.to_json()
     assert (part.nvtx["all"].count, part.nvtx["all"].sum_ns, part.nvtx["all"].whole_sum_ns) == (1, 15, 520)
     assert part.gpu_busy_union_ns == 15
+
+
+def test_what_no_sample_finds_is_found_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # device 0      0 ██ 10  20 ██ 30  40 ██ 50   60 ██ 70     written first, second, fourth, fifth
+    # device 1                25 █ 26                          written third: neither first nor last, nor in the window
+    # call                                 45 ███████████ 99   the last time stamp, where the open range ends
+    # range                   22 ████████████████████████
+    # window                       35 ███████ 55
+    monkeypatch.setattr(sqlite, "_EDGE_ROWS", 1)
+    monkeypatch.setattr(scan_window, "_PLACE_SAMPLES", 1)
+    trace = TraceBuilder().kernel(0, 10).kernel(20, 30).kernel(25, 26, device=1).kernel(40, 50).kernel(60, 70)
+    trace.api("cudaMalloc", 1, 2).api("cudaFree", 45, 99).api("cudaMalloc", 61, 62).range("open", 22, None)
+    path = trace.write(tmp_path / "t.sqlite")
+    for options in (SummarizeOptions(), SummarizeOptions(sections=())):
+        whole, part = (summarize_selection(path, select([(35, 55)]), options, how) for how in ("whole", "part"))
+        assert part.to_json() == whole.to_json()
+        assert [(device.device, device.busy_ns) for device in part.devices] == [(0, 10), (1, 0)]
+        assert part.nvtx["open"].whole_sum_ns == 99 - 22
 
 
 def test_a_part_is_read_and_not_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections import defaultdict
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from builder import VERSIONS
+from builder import VERSIONS, TraceBuilder
 from nsys_digest import Digest
 from nsys_digest.model.base_types import CountTotal
 from nsys_digest.model.digest import SECTIONS
@@ -17,6 +19,7 @@ from nsys_digest.model.split_types import RangeCommunication
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.summary import summarize_selection
 from nsys_digest.selection import Selection, select
+from nsys_digest.trace.scan import Reading
 from oracle_account import Call, Work, random_account_trace
 from oracle_selection import Part, part_of
 from test_account import class_of
@@ -24,6 +27,15 @@ from test_fixtures import REAL, named
 from test_selection_sections import drawn
 from test_splits import category_of, device_of, name_of
 
+READINGS: tuple[Reading, ...] = ("whole", "part")
+PROCESS_COLUMNS = {
+    "CUPTI_ACTIVITY_KIND_KERNEL": "globalPid",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "globalPid",
+    "CUPTI_ACTIVITY_KIND_MEMSET": "globalPid",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "globalPid",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "globalTid",
+    "NVTX_EVENTS": "globalTid",
+}
 OPTIONS = SummarizeOptions(by_device=True, sections=(*SECTIONS, "nvtx_payload"), reader="stdlib")
 
 
@@ -143,6 +155,48 @@ def test_random_selections_of_random_traces(version: str, tmp_path: Path) -> Non
                 check_graphs(digest, part)
             except AssertionError as error:
                 raise AssertionError(f"seed {seed}, selection {number}: {selection}") from error
+
+
+def test_payloads_are_those_of_ranges_that_count(tmp_path: Path) -> None:
+    for seed in range(8):
+        rng = random.Random(f"payloads {seed}")
+        trace, rows = TraceBuilder().kernel(0, 400), []
+        for number in range(30):
+            start = rng.randint(0, 380)
+            row = (rng.choice("ab"), start, start + rng.randint(0, 30), 2**number)
+            rows.append(row)
+            trace.range(*row[:3], int64Value=row[3])
+        path = trace.write(tmp_path / f"{seed}.sqlite", shuffle=rng)
+        edges = sorted(rng.sample(range(410), 4))
+        ticks = {tick for low, high in (edges[:2], edges[2:]) for tick in range(low, high)}
+        wanted: dict[str, list[int]] = defaultdict(list)
+        for name, start, end, number in rows:
+            if ticks & set(range(start, max(end, start + 1))):
+                wanted[name].append(number)
+        options = SummarizeOptions(sections=("nvtx_payload",))
+        for reading in READINGS:
+            digest = summarize_selection(path, select([edges[:2], edges[2:]]), options, reading)
+            assert digest.nvtx_payload is not None
+            found = {name: (one.count, one.sum) for name, one in digest.nvtx_payload.items()}
+            assert found == {name: (len(numbers), sum(numbers)) for name, numbers in wanted.items()}, seed
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_filters_leave_the_candidates_of_what_is_left(version: str, tmp_path: Path) -> None:
+    """A process looked at alone has the candidates of a trace without the others; a window has none."""
+    rng = random.Random(f"candidates {version}")
+    trace = random_account_trace(rng, version)
+    path = trace.write(tmp_path / "t.sqlite")
+    for pid in (101, 202):
+        alone = summarize_selection(path, select(processes=[pid]), SummarizeOptions())
+        with closing(sqlite3.connect(trace.write(tmp_path / f"{pid}.sqlite"))) as database:
+            for table, column in PROCESS_COLUMNS.items():
+                if database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+                    database.execute(f"DELETE FROM {table} WHERE coalesce({column}, 0) >> 24 & 16777215 <> {pid}")
+            database.commit()
+        bare = summarize_selection(tmp_path / f"{pid}.sqlite", select(), SummarizeOptions())
+        assert alone.step_candidates == bare.step_candidates
+        assert alone.dispatch_steps == bare.dispatch_steps
 
 
 def shares_of(digest: Digest) -> dict[tuple[int, str], int]:

@@ -254,8 +254,10 @@ def _instances_of(text: str) -> Instances:
     if found is None:
         return Instances(text, None, None)
     name, first, last = found
-    if not 1 <= first <= last:
+    if min(first, last) < 1:
         raise UsageInvalid(f"{_shown(text)} names no instance; count from 1, as in NAME#3 or NAME#2..9")
+    if first > last:
+        raise UsageInvalid(f"{_shown(text)} ends before it begins; give the lower number first, as in NAME#2..9")
     return Instances(name, first, last)
 
 

@@ -47,14 +47,13 @@ def digest_report(digest: Digest, top: int) -> Report:
         ),
         warnings=digest.warnings,
         notes=digest.notes,
-        lead=first_findings(digest),
+        lead=(*selected(digest.capture), *first_findings(digest)),
         command=rest_command(digest),
     )
 
 
 def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     capture = digest.capture
-    yield from selected(digest.capture)
     product = " ".join(part for part in (capture.product, capture.product_version) if part) or "unknown"
     mode = f", CUDA graph trace mode {capture.graph_trace_mode}" if capture.graph_trace_mode else ""
     yield "nsys", f"{product}{mode}"

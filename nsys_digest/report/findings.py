@@ -13,6 +13,7 @@ from nsys_digest.model.finding_types import Evidence, Finding
 from nsys_digest.model.paths import parse_path
 from nsys_digest.model.quantity import shown, shown_inside
 from nsys_digest.report.blocks import Block, Column, Report
+from nsys_digest.report.selected import selected
 from nsys_digest.units import duration, percent
 
 FIRST: Final = 3
@@ -54,7 +55,7 @@ def findings_report(digest: Digest) -> Report:
         notes="What is at stake is an upper bound, never a promise; findings overlap, so do not add them up."
         if findings
         else "",
-        lead=tuple(_lead(digest, ())),
+        lead=(*selected(digest.capture), *_lead(digest, ())),
     )
 
 

@@ -14,13 +14,18 @@ from nsys_digest.units import instant
 _LENGTH: Final = of(Window, "length_ns")
 
 
-def selected(capture: Capture) -> Iterator[tuple[str, str]]:
-    """Say what part of the trace was looked at, where it is not all of it."""
+def selected(capture: Capture) -> tuple[str, ...]:
+    """Return a paragraph that says what part of the trace was looked at; none where that is all of it."""
+    words = "; ".join(_words(capture))
+    return (f"Looked at: {words}.",) if words else ()
+
+
+def _words(capture: Capture) -> Iterator[str]:
     window = capture.window
     if window is not None:
         stretches = "" if len(window.what) == 1 else f" in {len(window.what):,} stretches"
         ends = f"{instant(window.what[0].start_ns)} to {instant(window.what[-1].end_ns)}" if window.what else "nothing"
-        yield "window", f"{named(window.asked)}: {_LENGTH.cell((window,))}{stretches}, from {ends}"
+        yield f"{named(window.asked)}, which is {_LENGTH.cell((window,))}{stretches}, from {ends}"
     only = filter_words(capture.devices or (), capture.selected_processes or (), capture.streams or ())
     if only:
-        yield "only", named("; ".join(only))
+        yield f"only {named('; '.join(only))}"

@@ -196,13 +196,13 @@ class _Windows:
             )
         return union(first.start_ns[real], last.end_ns[position[real]])
 
-    def _instances(self, found: FoundRanges, wanted: Instances) -> FoundRanges:
+    def _instances(self, found: FoundRanges, wanted: Instances, option: str = "--in") -> FoundRanges:
         own = found.of(wanted.name)
         if not own.start_ns.size:
             names = range_names(self._source, self._nvtx, self._filters.chosen, self._threads)
             raise MissingData(
                 f"{self._source.path}: no NVTX range is named {wanted.name!r}; {names_like(wanted.name, names)}; give "
-                "--in the whole name, with its domain, or with * for any text"
+                f"{option} the whole name, with its domain, or with * for any text"
             )
         if wanted.first is None or wanted.last is None:
             return own
@@ -216,7 +216,7 @@ class _Windows:
     def _warm(self, found: FoundRanges) -> tuple[int, str]:
         """Return where warm-up ends, and in words what that is."""
         if self._steps is not None:
-            own = self._instances(found, Instances(self._steps, None, None))
+            own = self._instances(found, Instances(self._steps, None, None), "--steps")
             second = _second_starts(own)
             if not second:
                 raise MissingData(
@@ -270,4 +270,4 @@ def nothing_held(
     ]
     what = ", ".join((*asked.window_words, *asked.filter_words))
     there_is = ", ".join(filter(None, told))
-    return MissingData(f"{source.path}: the selection ({what}) holds nothing; there are {there_is}")
+    return MissingData(f"{source.path}: the selection ({what}) holds nothing; the trace has {there_is}")

@@ -3,13 +3,14 @@
 The container looks at every row, which takes a fraction of the time of handing it over, and leaves out those that do
 not matter, so that nothing hangs on the order of rows. What is read:
 
-1. events that reach into the window, ranges that never end, marks of the dispatch prefix whenever they were, the names
+1. events that reach into the window, those with the last time stamps, work of places that no sample
+   found, ranges that never end, marks of the dispatch prefix whenever they were, the names
    of domains, and calls that begin or end a stream capture;
 2. the next operation of each place behind the window, which says why its device was idle at the end of it;
 3. calls and work with a correlation id in the stretches of ids that were read, so that what launched what is found as
    in the whole trace.
 
-Where there is work at all is asked of all rows. What is not read is not checked: a damaged time stamp outside of the
+Every row is looked at once for all of this. What is not read is not checked: a damaged time stamp outside of the
 window goes unseen.
 """
 
@@ -21,6 +22,7 @@ from typing import Final
 
 import numpy as np
 
+from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.model.cuda_calls import CAPTURE_BEGIN_CALLS, CAPTURE_END_CALLS
 from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.correlations import Correlations
@@ -35,7 +37,18 @@ from nsys_digest.trace.nsys.tables import (
     event_tables,
     find_table,
 )
-from nsys_digest.trace.source import Alternatives, Begins, Between, Less, Query, SelectingSource, Source, Test, Where
+from nsys_digest.trace.source import (
+    Alternatives,
+    Begins,
+    Between,
+    Either,
+    Less,
+    Other,
+    SelectingSource,
+    Source,
+    Test,
+    Where,
+)
 from nsys_digest.trace.threads import Progress, Task, read_tables, values_in_range
 
 _PLACE: Final = ("process", "device", "context", "stream")
@@ -45,6 +58,7 @@ _MOST_STRETCHES: Final = 4
 _LEAST_MARGIN_ROWS: Final = 4
 """Rows before and behind those of the window that are looked at for ids at least: rows are only nearly in order."""
 _MOST_PLACES: Final = 64
+_PLACE_SAMPLES: Final = 512
 _WORTH_SHARE: Final = 4
 """A window that is more than a quarter of the trace is read with all of it."""
 _WORTH_BYTES: Final = 16_000_000
@@ -79,18 +93,18 @@ def scan_window(
     part = TracePart(source, options, session_ns, detail=detail, extras=extras, chosen=chosen)
     assert chosen.bounds_ns is not None
     low_ns, high_ns = chosen.bounds_ns
-    near = _reaching_into(low_ns, high_ns)
+    late_ns = _late_time(source)
+    near = _reaching_into(low_ns, high_ns, late_ns)
     read_ahead = near
     if detail:
-        read_ahead = _reaching_into(low_ns, high_ns + (high_ns - low_ns) // _MARGIN_SHARE + 1)
-    _note_places(source, part)
+        read_ahead = _reaching_into(low_ns, high_ns + (high_ns - low_ns) // _MARGIN_SHARE + 1, late_ns)
     captures = _equal("name", source.ids_of_texts(STRINGS, CAPTURE_BEGIN_CALLS | CAPTURE_END_CALLS)) if detail else ()
     of_ranges = (*near, *_other_events(source, options, high_ns))
     likely = _likely_ids(source, part, low_ns, high_ns) if detail else []
     linked = _linked(likely)
     ranges = [_where(task, of_ranges) for task in part.tables_of_ranges()]
     read_work, read_calls = (*read_ahead, *linked), (*near, *captures, *linked)
-    work = [_where(task, read_work) for task in part.tables_of_work()]
+    work = [_where(task, (*read_work, *_of_other_places(source, part, task))) for task in part.tables_of_work()]
     calls = [_where(task, read_calls) for task in part.tables_of_calls()]
     read_tables(source, [*work, *calls, *part.other_tables(), *ranges], threads, progress)
     if detail:
@@ -103,19 +117,23 @@ def scan_window(
         name_count = part.ranking.name_count
         part.keep_names(part.ranking.kept(options.max_names, high_ns))
         read_tables(source, [_where(task, of_ranges) for task in part.tables_of_ranges()], threads, None)
-    last_ns = _last_time(source, part) if part.has_open_ranges else None
     with values_in_range(source, f"the events of table {find_table(source, NVTX) or ''}"):
-        return part.finish(name_count, last_ns)
+        return part.finish(name_count, max(late_ns, part.last_ns))
 
 
 def _where(task: Task, any_of: Alternatives, none_of: Alternatives = ()) -> Task:
     return Task(replace(task.query, where=Where(any_of, none_of)), task.take, task.lock)
 
 
-def _reaching_into(low_ns: int, high_ns: int) -> Alternatives:
-    """Return the rows with a part in ``[low, high)``, or that start in it."""
-    begun = Between("start_ns", None, high_ns - 1)
-    return (begun, Between("end_ns", low_ns + 1, None)), (begun, Between("start_ns", low_ns, None))
+def _reaching_into(low_ns: int, high_ns: int, late_ns: int) -> Alternatives:
+    """Return the rows with a part in ``[low, high)``, or that start in it, and any with a time stamp behind ``late``.
+
+    A row before the window fails two tests, one behind it four.
+    """
+    low_ns = min(low_ns, late_ns)
+    not_before = Either((Between("end_ns", low_ns + 1, None), Between("start_ns", low_ns, None)))
+    late = Between("end_ns", late_ns + 1, None), Between("start_ns", late_ns + 1, None)
+    return ((not_before, Either((Between("start_ns", None, high_ns - 1), *late))),)
 
 
 def _equal(column: str, values: Iterable[int]) -> Alternatives:
@@ -130,10 +148,18 @@ def _other_events(source: SelectingSource, options: NvtxOptions, high_ns: int) -
     yield from _equal("string", source.ids_of_texts(STRINGS, [options.dispatch_prefix]))
 
 
-def _note_places(source: SelectingSource, part: TracePart) -> None:
-    for task in part.tables_of_work():
-        rows = source.distinct(task.query, _PLACE)
-        part.work.note_places(*np.array(rows, np.int64).reshape(-1, len(_PLACE)).T)
+def _of_other_places(source: SelectingSource, part: TracePart, task: Task) -> Alternatives:
+    """Note the places of rows all over a table, and return the rows of others."""
+    known = source.sampled(task.query, _PLACE, _PLACE_SAMPLES)
+    if known is None or not 0 < len(known) <= _MOST_PLACES:
+        part.work.note_places(*_columns(source.distinct(task.query, _PLACE)))
+        return ()
+    part.work.note_places(*_columns(known))
+    return ((Other(_PLACE, tuple(known)),),)
+
+
+def _columns(places: list[tuple[int, ...]]) -> Int64s:
+    return np.array(places, np.int64).reshape(-1, len(_PLACE)).T
 
 
 def _next_work(source: SelectingSource, part: TracePart, high_ns: int) -> Alternatives:
@@ -196,10 +222,7 @@ def _read_linked(
     read_tables(source, tasks, threads, None)
 
 
-def _last_time(source: SelectingSource, part: TracePart) -> int:
-    """Return the last time stamp of the trace."""
-    queries: list[Query] = [
-        task.query for task in (*part.tables_of_work(), *part.tables_of_calls(), *part.tables_of_ranges())
-    ]
-    times = [source.greatest(query, ("start_ns", "end_ns")) for query in queries]
-    return max((time_ns for time_ns in times if time_ns is not None), default=0)
+def _late_time(source: SelectingSource) -> int:
+    """Return a time stamp of the trace that hardly any is behind."""
+    times = [source.time_range(table, "start", "end", exact=False) for table in event_tables(source)]
+    return max((last_ns for found in times if found is not None for last_ns in found), default=OPEN)

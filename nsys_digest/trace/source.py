@@ -53,7 +53,20 @@ class Begins(NamedTuple):
     text: str
 
 
-Test: TypeAlias = Between | Less | Begins
+class Other(NamedTuple):
+    """That integer columns do not have any of these values together, of which there is at least one."""
+
+    columns: tuple[str, ...]
+    than: tuple[tuple[int, ...], ...]
+
+
+class Either(NamedTuple):
+    """That at least one of these holds: cheaper than alternatives that share their other tests."""
+
+    of: tuple[Between, ...]
+
+
+Test: TypeAlias = Between | Less | Begins | Other | Either
 Alternatives: TypeAlias = tuple[tuple[Test, ...], ...]
 """Any of these, of which all must hold."""
 
@@ -185,12 +198,15 @@ class SelectingSource(Source, Protocol):
         """Return the different values that some integer columns of a query have together."""
         ...
 
-    def least(self, query: Query, column: str, of: Iterable[Alternatives]) -> list[int | None]:
-        """Return the least value of a column among the rows of each of several alternatives; None where is no row."""
+    def sampled(self, query: Query, columns: tuple[str, ...], most_rows: int) -> list[tuple[int, ...]] | None:
+        """Return the different values that some integer columns have together in rows all over the table.
+
+        None where rows cannot be picked out.
+        """
         ...
 
-    def greatest(self, query: Query, columns: tuple[str, ...]) -> int | None:
-        """Return the greatest value of integer columns; None of an empty table."""
+    def least(self, query: Query, column: str, of: Iterable[Alternatives]) -> list[int | None]:
+        """Return the least value of a column among the rows of each of several alternatives; None where is no row."""
         ...
 
     def rows_near(self, query: Query, column: str, low: int, high: int) -> RowRange:

@@ -9,6 +9,7 @@ import itertools
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,20 @@ from nsys_digest.errors import NotATrace, TraceUnreadable, UsageInvalid
 from nsys_digest.trace import adbc, cursor
 from nsys_digest.trace.connect import LEAST_ROW_BYTES, Connection
 from nsys_digest.trace.header import CheckedFile, check_file, export_again
-from nsys_digest.trace.source import Alternatives, Batch, Begins, Column, Less, Query, Reader, RowRange, Test, Value
+from nsys_digest.trace.source import (
+    Alternatives,
+    Batch,
+    Begins,
+    Column,
+    Either,
+    Less,
+    Other,
+    Query,
+    Reader,
+    RowRange,
+    Test,
+    Value,
+)
 
 _DENSE_ROW_BYTES: Final = 8
 _STRINGS_AT_ONCE = 500
@@ -195,6 +209,13 @@ class SqliteSource:
     def _tests(self, query: Query, tests: Iterable[Test]) -> Iterator[str]:
         present = self._tables[query.table]
         for test in tests:
+            if isinstance(test, Either):
+                yield f"({' OR '.join(' AND '.join(self._tests(query, [one])) for one in test.of)})"
+                continue
+            if isinstance(test, Other):
+                terms = [_term(query.columns[name], present) for name in test.columns]
+                yield f"NOT {_any_row(terms, test.than)}"
+                continue
             term = _term(query.columns[test.column], present)
             if isinstance(test, Less):
                 yield f"{term} < {_term(query.columns[test.other], present)}"
@@ -206,12 +227,22 @@ class SqliteSource:
                 yield from (f"{term} >= {low}" for low in (test.low,) if low is not None)
                 yield from (f"{term} <= {high}" for high in (test.high,) if high is not None)
 
-    def distinct(self, query: Query, columns: tuple[str, ...]) -> list[tuple[int, ...]]:
+    def distinct(self, query: Query, columns: tuple[str, ...], where: str = "") -> list[tuple[int, ...]]:
         """Return the different values that some columns have together."""
         terms = ", ".join(_term(query.columns[name], self._tables[query.table]) for name in columns)
         with self._lock:
-            rows = self._connection.all(f"SELECT DISTINCT {terms} FROM {quoted(query.table)}")
+            rows = self._connection.all(f"SELECT DISTINCT {terms} FROM {quoted(query.table)}{where}")
         return [tuple(value for value in row if isinstance(value, int)) for row in rows]
+
+    def sampled(self, query: Query, columns: tuple[str, ...], most_rows: int) -> list[tuple[int, ...]] | None:
+        """Return the different values that some columns have together, in the rows with evenly spread ids."""
+        with self._lock:
+            key = self._key(query.table)
+            low, high = (1, 0) if key is None else self._range(query.table, key)
+        if low > high:
+            return None
+        ids = sorted({low + (high - low) * i // most_rows for i in range(most_rows + 1)})
+        return self.distinct(query, columns, f" WHERE {key} IN ({', '.join(map(str, ids))})")
 
     def least(self, query: Query, column: str, of: Iterable[Alternatives]) -> list[int | None]:
         """Return the least value of a column among the rows of each of several alternatives."""
@@ -220,13 +251,6 @@ class SqliteSource:
         with self._lock:
             [row] = self._connection.all(f"SELECT {cases} FROM {quoted(query.table)}")
         return [value if isinstance(value, int) else None for value in row]
-
-    def greatest(self, query: Query, columns: tuple[str, ...]) -> int | None:
-        """Return the greatest value of integer columns."""
-        terms = ", ".join(f"max({_term(query.columns[name], self._tables[query.table])})" for name in columns)
-        with self._lock:
-            [row] = self._connection.all(f"SELECT {terms} FROM {quoted(query.table)}")
-        return max((value for value in row if isinstance(value, int)), default=None)
 
     def rows_near(self, query: Query, column: str, low: int, high: int) -> RowRange:
         """Return the range of row ids in which values from ``low`` to ``high`` are, were the rows in order of them."""
@@ -332,6 +356,17 @@ def _term(column: Column, present: tuple[str, ...]) -> str:
         return absent
     term = f"coalesce({quoted(column.name)}, {absent})"
     return f"CAST({term} AS TEXT)" if isinstance(column.absent, str) else term
+
+
+def _any_row(terms: Sequence[str], rows: Iterable[tuple[int, ...]]) -> str:
+    """Return the test that terms have the values of one of the rows; what rows begin with alike is looked at once."""
+    if not terms:
+        return "1"
+    found = []
+    for value, own in itertools.groupby(sorted(rows), key=itemgetter(0)):
+        rest = _any_row(terms[1:], [row[1:] for row in own])
+        found.append(f"({terms[0]} = {value} AND {rest})")
+    return f"({' OR '.join(found)})"
 
 
 def _literal(text: str) -> str:

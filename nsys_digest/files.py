@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -71,11 +74,49 @@ def write_whole(path: Path, data: bytes) -> None:
         OSError: it could not be written; a file that was there is unchanged.
 
     """
+    with whole_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give a folder beside the target to fill, and put it in the target's place at the end.
+
+    The target must not be there, or be an empty folder. Where something is raised nothing is left.
+
+    Raises:
+        OSError: it could not be made.
+
+    """
+    part = path.parent / f".nsys-digest-{secrets.token_hex(8)}.part"
+    with signals.cleaned(lambda: shutil.rmtree(part, ignore_errors=True)):
+        try:
+            part.mkdir(mode=0o700)
+            yield part
+            part.chmod(0o777 & ~_umask())
+            with signals.held():
+                if path.is_dir():
+                    path.rmdir()  # as it is empty
+                part.replace(path)
+                WRITTEN.append(str(path))
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a file beside the target to write, and put it in the target's place in one step at the end.
+
+    Raises:
+        OSError: it could not be written; a file that was there is unchanged.
+
+    """
     part = path.parent / f".nsys-digest-{secrets.token_hex(8)}.part"
     with signals.cleaned(lambda: part.unlink(missing_ok=True)):  # before the file is there: no signal comes between
         try:
             with open(part, "xb", opener=_open_private) as file:
-                file.write(data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())

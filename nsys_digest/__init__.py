@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from nsys_digest.model.views import VIEWS
 
 if TYPE_CHECKING:
-    from nsys_digest.api import OneRun, Runs, check, classify, diff, inspect, json_schema, load, load_side, summarize
+    from nsys_digest.api import OneRun, Runs, check, classify, diff, export, inspect, json_schema, load, load_side, summarize
     from nsys_digest.compare.diff import Diff
     from nsys_digest.compare.runs import Run, RunSet
     from nsys_digest.errors import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from nsys_digest.model.inspection import Inspection
     from nsys_digest.model.stored_inspection import StoredInspection
     from nsys_digest.model.views import Views
-    from nsys_digest.options import SummarizeKeywords, SummarizeOptions
+    from nsys_digest.options import ExportKeywords, SummarizeKeywords, SummarizeOptions
     from nsys_digest.trace.source import Reader
     from nsys_digest.trace.threads import Progress
 
@@ -63,6 +63,7 @@ _HOMES = {
     "Diff": "compare.diff",
     "Evidence": "model.finding_types",
     "Figure": "model.figures",
+    "ExportKeywords": "options",
     "Finding": "model.finding_types",
     "Inspection": "model.inspection",
     "OneRun": "api",
@@ -79,6 +80,7 @@ _HOMES = {
     "check": "api",
     "classify": "api",
     "diff": "api",
+    "export": "api",
     "figures": "model.figures",
     "inspect": "api",
     "json_schema": "api",
@@ -128,6 +130,7 @@ __all__ = [
     "DigestInvalid",
     "Evidence",
     "ExportFailed",
+    "ExportKeywords",
     "Figure",
     "FigureMissing",
     "Finding",
@@ -159,6 +162,7 @@ __all__ = [
     "check",
     "classify",
     "diff",
+    "export",
     "figures",
     "inspect",
     "json_schema",

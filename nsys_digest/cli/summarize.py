@@ -13,12 +13,17 @@ from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.options import (
     CategoriesFile,
     Compact,
+    DispatchPrefix,
     Folds,
     FormatChoice,
     KeepExport,
     MaxUnpacked,
     NsysPath,
     Output,
+    Quiet,
+    RawNames,
+    ReaderChoice,
+    ReaderOption,
     StepName,
     StoreFolder,
     TraceOrDigest,
@@ -42,14 +47,6 @@ from nsys_digest.model.views import TOP
 
 if TYPE_CHECKING:
     from nsys_digest.options import SummarizeKeywords
-
-
-class ReaderChoice(StrEnum):
-    """Which library reads the file."""
-
-    auto = "auto"
-    adbc = "adbc"
-    stdlib = "stdlib"
 
 
 def chosen_sections(names: str) -> list[str] | None:
@@ -80,14 +77,9 @@ def command(
         int,
         typer.Option("--top", min=0, metavar="N", help="Kernels to list; in text and markdown, rows of every list."),
     ] = TOP,
-    raw_nvtx_names: Annotated[
-        bool,
-        typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch and XLA put in range names."),
-    ] = False,
+    raw_nvtx_names: RawNames = False,
     fold: Folds = None,
-    dispatch_prefix: Annotated[
-        str, typer.Option("--dispatch-prefix", metavar="TEXT", help="How the text of a dispatch mark begins.")
-    ] = "CG_DISPATCH",
+    dispatch_prefix: DispatchPrefix = "CG_DISPATCH",
     max_nvtx_names: Annotated[
         int, typer.Option("--max-names", min=1, metavar="N", help="NVTX range names to keep apart.")
     ] = 100_000,
@@ -115,14 +107,12 @@ def command(
         int | None,
         typer.Option("--threads", min=1, max=64, metavar="N", help="Reader threads. Default: by size and cores."),
     ] = None,
-    reader: Annotated[
-        ReaderChoice, typer.Option("--reader", help="adbc is fast; stdlib needs no driver; both give the same bytes.")
-    ] = ReaderChoice.auto,
+    reader: ReaderOption = ReaderChoice.auto,
     store: StoreFolder = None,
     max_unpacked: MaxUnpacked = None,
     nsys: NsysPath = None,
     keep_export: KeepExport = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings on standard error.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Digest a trace: GPU busy and idle, and why. Also launches, kernels, memory, CUDA API, NVTX ranges and marks.
 

@@ -2,7 +2,8 @@
 
 It comes from a trace, a stored digest, a policy, or the name of a file. Text and messages take :func:`one_line`,
 Markdown :func:`markdown` and :func:`markdown_code`, JUnit :func:`xml`, GitHub's annotations :func:`annotation`, SARIF
-:func:`sarif`, JSON text :func:`json_text` and CSV :func:`csv_cell`. All but these two shorten what is longer than ``LONGEST``.
+:func:`sarif`, JSON text :func:`json_text` and CSV :func:`csv_cell`. All but these two shorten what is longer than
+``LONGEST``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LOG_COMMAND = re.compile(r"#(?=#\w*\[)")
 # A line that begins with two colons is a command to the log of a GitHub Actions step.
 _LINE_COMMAND = re.compile(r"^ *:(?=:)")
 
-_FORMULA: Final = frozenset("=+-@'")
+_FORMULA: Final = frozenset("=+-@'\uff1d\uff0b\uff0d\uff20")
 """What makes a spreadsheet take a cell for a formula, and the mark that says that it is none."""
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&@$-]")
@@ -117,15 +118,15 @@ def sarif(text: str) -> str:
 def csv_cell(text: str) -> str:
     r"""Return text as a cell of CSV, quoted where it must be (RFC 4180), and never a formula.
 
-    Before text that begins with ``=``, ``+``, ``-``, ``@`` or ``'`` stands a ``'``, so that to take one off such a cell
-    gives the text back. What could command a terminal becomes ``\\xNN``, line ends too; nothing is shortened.
+    Before text that begins with ``=``, ``+``, ``-``, ``@`` or ``'``, after blanks or not, stands a ``'``, so that to
+    take one off a cell that begins with it gives the text back. What could command a terminal becomes ``\\xNN``, line ends too; nothing is shortened.
     """
     if not text.isprintable():
         text = text.translate({ord(char): _spelled(char) for char in set(text) if not char.isprintable()})
     if not text.isascii():
         text = _INVISIBLE.sub(lambda found: _spelled(found[0]), text)
     text = _LOG_COMMAND.sub(r"\\x23", text) if "##" in text else text
-    if text[:1] in _FORMULA:
+    if text.lstrip()[:1] in _FORMULA:
         text = f"'{text}"
     return '"' + text.replace('"', '""') + '"' if not text or '"' in text or "," in text else text
 

@@ -12,10 +12,11 @@ from pyarrow import compute
 from nsys_digest.render.escape import csv_cell, json_text
 
 Lines = Literal["csv", "ndjson"]
+_TEXT: Final = pyarrow.large_string()
 _NULL: Final = {"csv": "", "ndjson": "null"}
 
 
-def lines_of(reader: Any, form: Lines) -> Iterator[bytes]:
+def lines_of(reader: Any, form: Lines) -> Iterator[bytes | memoryview]:
     """Yield the lines of a ``RecordBatchReader``, a batch at a time, in UTF-8; of CSV the head comes first.
 
     Columns are integers, booleans and dictionary-encoded texts. A null is an empty cell of CSV; an empty text is quoted.
@@ -23,31 +24,35 @@ def lines_of(reader: Any, form: Lines) -> Iterator[bytes]:
     names = reader.schema.names
     if form == "csv":
         yield (",".join(map(csv_cell, names)) + "\n").encode()
-        before, between, behind = [""] + [","] * (len(names) - 1), "", "\n"
+        before, behind = [""] + [","] * (len(names) - 1), "\n"
     else:
         keys = [json_text(json.dumps(name, ensure_ascii=False)) for name in names]
-        before, between, behind = [("{" if not at else ",") + f"{key}:" for at, key in enumerate(keys)], "", "}\n"
+        before, behind = [("," if at else "{") + f"{key}:" for at, key in enumerate(keys)], "}\n"
     text_of: Callable[[str], str] = csv_cell if form == "csv" else _json_string
-    cells: dict[int, tuple[Any, Any]] = {}
+    cells: dict[tuple[int, ...], tuple[Any, Any]] = {}
     for batch in reader:
         parts: list[Any] = []
         for prefix, column in zip(before, batch.columns, strict=True):
-            parts += [pyarrow.scalar(prefix), _cells(column, text_of, cells)]
+            parts += [_scalar(prefix), _cells(column, text_of, cells)]
         lines = compute.binary_join_element_wise(
-            *parts, pyarrow.scalar(behind), between, null_handling="replace", null_replacement=_NULL[form]
+            *parts, _scalar(behind), _scalar(""), null_handling="replace", null_replacement=_NULL[form]
         )
-        yield b"".join(value.encode() for value in lines.to_pylist())
+        yield memoryview(lines.buffers()[2])[: compute.sum(compute.binary_length(lines)).as_py()]
 
 
-def _cells(column: Any, text_of: Callable[[str], str], cells: dict[int, tuple[Any, Any]]) -> Any:
+def _cells(column: Any, text_of: Callable[[str], str], cells: dict[tuple[int, ...], tuple[Any, Any]]) -> Any:
     """Return the cells of a column; those of the texts of a dictionary are made once, however many batches share it."""
     if not pyarrow.types.is_dictionary(column.type):
-        return compute.cast(column, pyarrow.string())
-    at = column.dictionary.buffers()[-1]
-    key = 0 if at is None else at.address
-    if key not in cells:
-        cells[key] = column.dictionary, pyarrow.array(map(text_of, column.dictionary.to_pylist()), pyarrow.string())
+        return compute.cast(column, _TEXT)
+    texts = column.dictionary
+    key = (len(texts), *(0 if buffer is None else buffer.address for buffer in texts.buffers()))
+    if key not in cells:  # the texts are held too, so that no others take their place in memory
+        cells[key] = texts, pyarrow.array(map(text_of, texts.to_pylist()), _TEXT)
     return cells[key][1].take(column.indices)
+
+
+def _scalar(text: str) -> Any:
+    return pyarrow.scalar(text, _TEXT)
 
 
 def _json_string(text: str) -> str:

@@ -17,19 +17,19 @@ from nsys_digest.trace.events import NONE
 
 
 def _rows(linked: Linked) -> Iterator[Rows]:
+    causes = Texts(CAUSES)
     for index, device in enumerate(linked.context.gpu.devices):
         if device.did_work:
-            yield from _of_device(linked, index)
+            yield from _of_device(linked, index, causes)
 
 
-def _of_device(linked: Linked, index: int) -> Iterator[Rows]:
+def _of_device(linked: Linked, index: int, causes: Texts) -> Iterator[Rows]:
     events = linked.context.events
     operations = events.operations
     found = device_gaps(events, index, linked.context.selection)
     causes_ns = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
     for position, amounts in causes_of(events, found):
         causes_ns[:, position] = amounts
-    names = Texts(CAUSES)
     for part in slices(found.start_ns.size):
         gaps = found.some(part)
         started = np.append(operations.start_ns, 0)[gaps.ended_by] == gaps.end_ns
@@ -42,7 +42,7 @@ def _of_device(linked: Linked, index: int) -> Iterator[Rows]:
             **linked.device(np.full(gaps.start_ns.size, index)),
             "before": linked.operation_name(ended_last(events, index, gaps.start_ns)),
             "after": linked.operation_name(np.where((gaps.ended_by != NONE) & started, gaps.ended_by, NONE)),
-            "cause": names.of(causes_ns[:, part].argmax(axis=0)),
+            "cause": causes.of(causes_ns[:, part].argmax(axis=0)),
             **{f"{name}_ns": causes_ns[at, part] for at, name in enumerate(CAUSES)},
             **linked.process(of_calls),
             **linked.call(call, np.append(operations.correlation, 0)[gaps.ended_by]),

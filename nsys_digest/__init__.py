@@ -15,7 +15,19 @@ from typing import TYPE_CHECKING
 from nsys_digest.model.views import VIEWS
 
 if TYPE_CHECKING:
-    from nsys_digest.api import OneRun, Runs, check, classify, diff, export, inspect, json_schema, load, load_side, summarize
+    from nsys_digest.api import (
+        OneRun,
+        Runs,
+        check,
+        classify,
+        diff,
+        export,
+        inspect,
+        json_schema,
+        load,
+        load_side,
+        summarize,
+    )
     from nsys_digest.compare.diff import Diff
     from nsys_digest.compare.runs import Run, RunSet
     from nsys_digest.errors import (

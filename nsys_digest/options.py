@@ -159,9 +159,7 @@ class SummarizeOptions:
         return 1 if self.warmup is None else self.warmup
 
 
-def options_of(
-    keywords: SummarizeKeywords | ExportKeywords, known: Iterable[str] | None = None
-) -> SummarizeOptions:
+def options_of(keywords: SummarizeKeywords | ExportKeywords, known: Iterable[str] | None = None) -> SummarizeOptions:
     """Return the options that keywords give; ``known`` are those that there are, all by default.
 
     Raises:

@@ -56,6 +56,22 @@ FormatChoice: TypeAlias = Annotated[
 ]
 
 
+class DigestFormat(StrEnum):
+    """What a digest looks like: a report, or the long table of its figures."""
+
+    json = "json"
+    text = "text"
+    markdown = "markdown"
+    csv = "csv"
+    ndjson = "ndjson"
+
+
+DigestFormatChoice: TypeAlias = Annotated[
+    DigestFormat | None,
+    typer.Option("--format", "-f", help="Default: text on a terminal, json elsewhere. csv and ndjson: every figure."),
+]
+
+
 def _standard_output(path: Path | None) -> Path | None:
     """Read ``-`` as other commands do."""
     return None if path == Path("-") else path

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -13,9 +13,10 @@ from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.options import (
     CategoriesFile,
     Compact,
+    DigestFormat,
+    DigestFormatChoice,
     DispatchPrefix,
     Folds,
-    FormatChoice,
     KeepExport,
     MaxUnpacked,
     NsysPath,
@@ -31,7 +32,7 @@ from nsys_digest.cli.options import (
     given,
     words_of,
 )
-from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, tell, warn, write_report
+from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, tell, warn, write, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.cli.selection import (
     Devices,
@@ -47,6 +48,9 @@ from nsys_digest.model.views import TOP
 
 if TYPE_CHECKING:
     from nsys_digest.options import SummarizeKeywords
+
+
+_LINES: Final[Mapping[str, Literal["csv", "ndjson"]]] = {"csv": "csv", "ndjson": "ndjson"}
 
 
 def chosen_sections(names: str) -> list[str] | None:
@@ -71,7 +75,7 @@ def chosen_sections(names: str) -> list[str] | None:
 def command(
     context: typer.Context,
     trace: TraceOrDigest,
-    format: FormatChoice = None,
+    format: DigestFormatChoice = None,
     output: Output = None,
     top: Annotated[
         int,
@@ -149,7 +153,7 @@ def print_digest(
     store: Path | None = None,
     top: int = TOP,
     compact: bool = False,
-    format: Format | None,
+    format: DigestFormat | Format | None,
     output: Path | None,
     quiet: bool,
 ) -> None:
@@ -160,16 +164,25 @@ def print_digest(
 
     """
     check_output(output, trace)
-    chosen = chosen_format(format, output)
+    as_lines = _LINES.get("" if format is None else format.value)
+    chosen = Format.json if as_lines else chosen_format(None if format is None else Format(format.value), output)
     from nsys_digest.api import summarize
 
     with progress_bar(trace) as show:
         asked = {**asked, "progress": show, "when_read": give_back_freed_memory, "tell": None if quiet else tell}
         digest = summarize(trace, store=store, **asked)
-    reported = chosen is not Format.json and on_terminal(output)  # whoever watches reads them in the report
+    reported = (
+        as_lines is None and chosen is not Format.json and on_terminal(output)
+    )  # whoever watches reads them in the report
     if not quiet and not reported:
         for found in digest.warnings:
             warn(str(trace), found.message, found.code)
+    if as_lines is not None:
+        from nsys_digest.model.figures import figures
+        from nsys_digest.render.figure_lines import figure_lines
+
+        write("\n".join(figure_lines(figures(digest), as_lines)), output)
+        return
     from nsys_digest.report.digest import digest_report
 
     write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)

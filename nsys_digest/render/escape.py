@@ -119,7 +119,8 @@ def csv_cell(text: str) -> str:
     r"""Return text as a cell of CSV, quoted where it must be (RFC 4180), and never a formula.
 
     Before text that begins with ``=``, ``+``, ``-``, ``@`` or ``'``, after blanks or not, stands a ``'``, so that to
-    take one off a cell that begins with it gives the text back. What could command a terminal becomes ``\\xNN``, line ends too; nothing is shortened.
+    take one off a cell that begins with it gives the text back. What could command a terminal becomes ``\\xNN``, line
+    ends too; nothing is shortened.
     """
     if not text.isprintable():
         text = text.translate({ord(char): _spelled(char) for char in set(text) if not char.isprintable()})

@@ -19,11 +19,12 @@ _NULL: Final = {"csv": "", "ndjson": "null"}
 def lines_of(reader: Any, form: Lines) -> Iterator[bytes | memoryview]:
     """Yield the lines of a ``RecordBatchReader``, a batch at a time, in UTF-8; of CSV the head comes first.
 
-    Columns are integers, booleans and dictionary-encoded texts. A null is an empty cell of CSV; an empty text is quoted.
+    Columns are integers, booleans and dictionary-encoded texts. A null is an empty cell of CSV, an empty text ``""``.
     """
     names = reader.schema.names
+    head = b""
     if form == "csv":
-        yield (",".join(map(csv_cell, names)) + "\n").encode()
+        head = (",".join(map(csv_cell, names)) + "\n").encode()
         before, behind = [""] + [","] * (len(names) - 1), "\n"
     else:
         keys = [json_text(json.dumps(name, ensure_ascii=False)) for name in names]
@@ -31,6 +32,9 @@ def lines_of(reader: Any, form: Lines) -> Iterator[bytes | memoryview]:
     text_of: Callable[[str], str] = csv_cell if form == "csv" else _json_string
     cells: dict[tuple[int, ...], tuple[Any, Any]] = {}
     for batch in reader:
+        if head:  # not before there is a batch: what cannot be made leaves nothing
+            yield head
+            head = b""
         parts: list[Any] = []
         for prefix, column in zip(before, batch.columns, strict=True):
             parts += [_scalar(prefix), _cells(column, text_of, cells)]
@@ -38,6 +42,8 @@ def lines_of(reader: Any, form: Lines) -> Iterator[bytes | memoryview]:
             *parts, _scalar(behind), _scalar(""), null_handling="replace", null_replacement=_NULL[form]
         )
         yield memoryview(lines.buffers()[2])[: compute.sum(compute.binary_length(lines)).as_py()]
+    if head:
+        yield head
 
 
 def _cells(column: Any, text_of: Callable[[str], str], cells: dict[tuple[int, ...], tuple[Any, Any]]) -> Any:

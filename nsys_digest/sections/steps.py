@@ -47,6 +47,7 @@ class FoundSteps:
 
     @property
     def wall_ns(self) -> Int64s:
+        """The length of each."""
         return self.instances.end_ns - self.instances.start_ns
 
     def measured(self) -> Int64s:

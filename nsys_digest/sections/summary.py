@@ -310,9 +310,7 @@ def _context(read: _Read, looked: LookedAt, facts: CaptureFacts, job: _Job) -> C
     from nsys_digest.sections.section import Context
 
     base = read.base
-    return Context(
-        looked, read.scanned, base.gpu, read.strings, base.range_idle_ns, facts.session_ns, job.sections
-    )
+    return Context(looked, read.scanned, base.gpu, read.strings, base.range_idle_ns, facts.session_ns, job.sections)
 
 
 def inspect_trace(trace: Path | TraceFile) -> Inspection:

@@ -25,8 +25,8 @@ def schema_of(table: Table, about: Mapping[str, str] | None = None) -> Any:
         pyarrow.field(column.name, _TYPES[column.type], metadata={"unit": column.unit, "meaning": column.meaning})
         for column in table.columns
     ]
-    own = {"table": table.name, "meaning": table.meaning, "order": table.order}
-    return pyarrow.schema(fields, metadata={f"nsys_digest.{key}": text for key, text in {**own, **(about or {})}.items()})
+    told = {"table": table.name, "meaning": table.meaning, "order": table.order, **(about or {})}
+    return pyarrow.schema(fields, metadata={f"nsys_digest.{key}": text for key, text in told.items()})
 
 
 def reader_of(table: Table, linked: Linked, about: Mapping[str, str] | None = None) -> Any:

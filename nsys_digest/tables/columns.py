@@ -21,7 +21,7 @@ THREAD: Final = (Column("thread_id", "int64", "-", "id of the thread; null where
 DEVICE: Final = (
     Column("device", "int64", "-", "CUDA ordinal of the GPU"),
     Column("device_name", "text", "-", "name of the GPU; null where the trace does not say"),
-    Column("device_uuid", "text", "-", "uuid of the GPU, which tells apart what shares an ordinal; null where not known"),
+    Column("device_uuid", "text", "-", "uuid of the GPU: tells apart what shares an ordinal; null where not known"),
 )
 PLACE: Final = (
     *DEVICE,
@@ -30,10 +30,14 @@ PLACE: Final = (
     *PROCESS,
 )
 RANGE: Final = (
-    Column("range_id", "int64", "-", "`id` in table `nvtx` of the innermost push/pop range open then on that thread; null"
-           " where none is"),
+    Column(
+        "range_id",
+        "int64",
+        "-",
+        "`id` in table `nvtx` of the innermost push/pop range open on that thread when it began; null where none was",
+    ),
     Column("range", "text", "-", "name of that range, as in the digest"),
-)  # fmt: skip
+)
 CALL: Final = (
     Column("correlation_id", "int64", "-", "correlation id; null for none"),
     Column("call_id", "int64", "-", "`id` in table `api` of the call that launched it; null where the trace has none"),
@@ -41,10 +45,14 @@ CALL: Final = (
     Column("call_start_ns", "int64", "ns", "when that call began"),
     Column("call_end_ns", "int64", "ns", "when that call returned"),
     Column("call_thread_id", "int64", "-", "id of the thread that made that call"),
-    Column("range_id", "int64", "-", "`id` in table `nvtx` of the innermost push/pop range open on that thread when the"
-           " call began; null where none was"),
+    Column(
+        "range_id",
+        "int64",
+        "-",
+        "`id` in table `nvtx` of the innermost push/pop range open on its thread when the call began; null for none",
+    ),
     Column("range", "text", "-", "name of that range, as in the digest"),
-)  # fmt: skip
+)
 CAUSES: Final = tuple(
     Column(f"{name}_ns", "int64", "ns", f"idle time of cause `{name}`: {cause.meaning}")
     for name, cause in IDLE_CAUSES.items()

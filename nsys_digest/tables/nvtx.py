@@ -64,13 +64,18 @@ TABLE: Final = Table(
         *TIMES,
         Column("name", "text", "-", "`domain:name`, the name alone in the default domain, as in the digest"),
         Column("kind", "text", "-", "`push_pop`, or `start_end`, which may end on another thread"),
-        Column("open", "bool", "-", "whether it was open when the capture ended; its end is the last of the trace then"),
+        Column("open", "bool", "-", "whether it was open when the capture ended; it ends with the trace then"),
         Column("gpu_overlap_ns", "int64", "ns", "how much of it, within what is looked at, any GPU was busy"),
         *PROCESS,
         *THREAD,
-        Column("parent_id", "int64", "-", "`id` of the innermost push/pop range of the thread that holds it whole; null"
-               " for none, and for ranges that are not push/pop or have no length"),
+        Column(
+            "parent_id",
+            "int64",
+            "-",
+            "`id` of the innermost push/pop range of the thread that holds it whole; null for none, and for ranges "
+            "that are not push/pop or have no length",
+        ),
         Column("parent", "text", "-", "name of that range"),
     ),
     _rows,
-)  # fmt: skip
+)

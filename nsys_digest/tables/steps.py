@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import numpy as np
-
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.sections.step_names import escaped, matching
 from nsys_digest.sections.steps import find_steps
@@ -59,7 +57,7 @@ TABLE: Final = Table(
         Column("name", "text", "-", "name of the range or mark"),
         Column("warmup", "bool", "-", "whether it is one of the first --warmup steps of its process"),
         Column("cut", "bool", "-", "whether it was open when the capture ended"),
-        Column("gpu_busy_ns", "int64", "ns", "how much of it any GPU of its process was busy; null where there is none"),
+        Column("gpu_busy_ns", "int64", "ns", "how much of it a GPU of its process was busy; null without one"),
         Column("gpu_idle_ns", "int64", "ns", "the rest of it"),
         Column("launched_busy_ns", "int64", "ns", "busy time of the work that the process launched in it"),
         Column("launched_span_ns", "int64", "ns", "from the first start to the last end of that work"),

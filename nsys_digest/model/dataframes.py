@@ -35,10 +35,26 @@ def frames(value: Any) -> dict[str, pandas.DataFrame]:
     found: dict[str, _Table] = {}
     document = encode(value)
     cls: Any = type(value)
-    own = {key.key: document.get(key.key) for key in keys_of(cls) if _is_plain(key)}
+    own: Row = {}
+    for key in keys_of(cls):
+        within = key.declared.within
+        if within is not None:
+            own |= {f"{within}_{name}": one for name, one in document[within].items()}
+        elif _is_plain(key):
+            own[key.key] = document.get(key.key)
     found[WHOLE] = _Table(list(own), [own])
     _within(cls, document, "", {}, (), found)
-    return {name: pandas.DataFrame(table.rows, columns=table.columns) for name, table in found.items()}
+    return {name: _frame(table) for name, table in found.items()}
+
+
+def _frame(table: _Table) -> pandas.DataFrame:
+    """Return the table; integers of which some are missing stay integers."""
+    frame = pandas.DataFrame(table.rows, columns=table.columns)
+    for column in table.columns:
+        kinds = {type(row[column]) for row in table.rows}
+        if kinds == {int, type(None)}:
+            frame[column] = pandas.array([row[column] for row in table.rows], "Int64")
+    return frame
 
 
 def _within(
@@ -75,8 +91,7 @@ def _value(cls: type, document: Any, at: int, key: Key) -> Any:
 def _is_plain(key: Key) -> bool:
     """Tell whether a key of the document itself holds a number or a text."""
     hint, _ = without_none(key.hint)
-    is_object = is_dataclass(hint) or is_mapping(hint) or is_list(hint)
-    return not is_object and key.declared.within is None
+    return not (is_dataclass(hint) or is_mapping(hint) or is_list(hint))
 
 
 def _is_row(hint: Any) -> bool:

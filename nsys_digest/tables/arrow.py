@@ -50,7 +50,8 @@ def _array(column: Column, values: Values, dictionaries: dict[int, Any], held: l
         if key not in dictionaries:
             held.append(values.texts)  # so that no other takes its identity
             dictionaries[key] = pyarrow.array(list(map(_whole, values.texts.values)), pyarrow.string())
-        codes = pyarrow.array(values.codes, pyarrow.int32(), mask=values.codes == NONE)
+        # 0 where it is null: not every reader leaves a code alone that stands for nothing
+        codes = pyarrow.array(np.maximum(values.codes, 0), pyarrow.int32(), mask=values.codes == NONE)
         return pyarrow.DictionaryArray.from_arrays(codes, dictionaries[key])
     if isinstance(values, Maybe):
         return pyarrow.array(values.values, pyarrow.int64(), mask=~values.known)

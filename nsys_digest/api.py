@@ -34,8 +34,6 @@ from nsys_digest.trace.open import unpacked
 from nsys_digest.trace.packings.input_path import input_path
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from nsys_digest.tables.export import Tables
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
@@ -169,8 +167,8 @@ def classify(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]
         return classify_trace(file, kernel_categories, chosen)
 
 
-def export(trace: str | os.PathLike[str], table: str, **options: Unpack[ExportKeywords]) -> pyarrow.RecordBatchReader:
-    """Return a table of the events of a trace, joined and named, as Arrow record batches; see docs/export.md.
+def export(trace: str | os.PathLike[str], table: str, **options: Unpack[ExportKeywords]) -> Any:
+    """Return a table of the events of a trace, joined, as a ``pyarrow.RecordBatchReader``; see docs/export.md.
 
     The trace is read when this is called; each batch is made when it is asked for.
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from nsys_digest.errors import DigestError
 from nsys_digest.options import SummarizeOptions
 from nsys_digest.sections.summary import link_trace
 from nsys_digest.tables.arrow import reader_of
 from nsys_digest.tables.linked import Linked
 from nsys_digest.tables.registry import table_of
+from nsys_digest.tables.table import Rows
 from nsys_digest.trace.open import TraceFile
 
 _EVERY_NAME: Final = 2**31
@@ -29,6 +32,7 @@ class Tables:
         """
         asked = replace(options, sections=_NEEDED, max_nvtx_names=_EVERY_NAME, threads=1)
         self._linked = Linked(link_trace(trace, asked), options.dispatch_prefix)
+        self._given = trace.given
         window = self._linked.trace.window
         self._about = {
             "file": trace.given.name,
@@ -44,4 +48,13 @@ class Tables:
             UsageInvalid: there is no such table. MissingData: the trace has no such step.
 
         """
-        return reader_of(table_of(name), self._linked, self._about)
+        table = table_of(name)
+        named = replace(table, rows=lambda linked: self._with_file(table.rows(linked)))
+        return reader_of(named, self._linked, self._about)
+
+    def _with_file(self, rows: Iterator[Rows]) -> Iterator[Rows]:
+        """Yield the rows; an error names the file."""
+        try:
+            yield from rows
+        except DigestError as error:
+            raise error.about(self._given) from None

@@ -352,7 +352,7 @@ def test_steps(tmp_path: Path) -> None:
     ]
     dispatched = rows(export_tables(trace, ["steps"]), "steps")
     assert [(row["name"], row["start_ns"], row["end_ns"]) for row in dispatched] == [("CG_DISPATCH:a", 3, 7)]
-    with pytest.raises(MissingData, match="t.sqlite: no NVTX range or mark is named 'stop'"):
+    with pytest.raises(MissingData, match=r"t\.sqlite: no NVTX range or mark is named 'stop'"):
         nsys_digest.export(trace, "steps", steps="stop").read_all()
 
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         json_schema,
         load,
         load_side,
+        scrub,
         summarize,
+        verify_scrub,
     )
     from nsys_digest.compare.diff import Diff
     from nsys_digest.compare.runs import Run, RunSet
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from nsys_digest.model.figures import Figure, figures
     from nsys_digest.model.finding_types import Evidence, Finding
     from nsys_digest.model.inspection import Inspection
+    from nsys_digest.model.scrubbed import Scrubbed, Verified
     from nsys_digest.model.stored_inspection import StoredInspection
     from nsys_digest.model.views import Views
     from nsys_digest.options import ExportKeywords, SummarizeKeywords, SummarizeOptions
@@ -85,6 +88,8 @@ _HOMES = {
     "Run": "compare.runs",
     "Runs": "api",
     "RunSet": "compare.runs",
+    "Scrubbed": "model.scrubbed",
+    "Verified": "model.scrubbed",
     "StoredInspection": "model.stored_inspection",
     "SummarizeKeywords": "options",
     "SummarizeOptions": "options",
@@ -98,7 +103,9 @@ _HOMES = {
     "json_schema": "api",
     "load": "api",
     "load_side": "api",
+    "scrub": "api",
     "summarize": "api",
+    "verify_scrub": "api",
     **dict.fromkeys(
         (
             "BaselineMissing",
@@ -162,6 +169,7 @@ __all__ = [
     "Run",
     "RunSet",
     "Runs",
+    "Scrubbed",
     "StoreUnreadable",
     "StoredInspection",
     "SummarizeKeywords",
@@ -170,6 +178,7 @@ __all__ = [
     "TraceUnreadable",
     "UsageInvalid",
     "ValueUnreadable",
+    "Verified",
     "__version__",
     "check",
     "classify",
@@ -180,7 +189,9 @@ __all__ = [
     "json_schema",
     "load",
     "load_side",
+    "scrub",
     "summarize",
+    "verify_scrub",
 ]
 
 

@@ -79,6 +79,18 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 @contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a file beside the target to write, and put it in the target's place in one step at the end.
+
+    Raises:
+        OSError: it could not be written; a file that was there is unchanged.
+
+    """
+    with whole(path) as part, part.open("wb") as file:
+        yield file
+
+
+@contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """Give a folder beside the target to fill, and put it in the target's place at the end.
 
@@ -105,8 +117,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a file beside the target to write, and put it in the target's place in one step at the end.
+def whole(path: Path) -> Iterator[Path]:
+    """Give an empty private file beside the target; when it is filled, put it in the target's place in one step.
 
     Raises:
         OSError: it could not be written; a file that was there is unchanged.
@@ -115,9 +127,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     part = path.parent / f".nsys-digest-{secrets.token_hex(8)}.part"
     with signals.cleaned(lambda: part.unlink(missing_ok=True)):  # before the file is there: no signal comes between
         try:
-            with open(part, "xb", opener=_open_private) as file:
-                yield file
-                file.flush()
+            with open(part, "xb", opener=_open_private):
+                pass
+            yield part
+            with part.open("rb+") as file:
                 os.fsync(file.fileno())
             part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
             with signals.held():

@@ -27,6 +27,7 @@ from nsys_digest.cli import (
     output,
     record,
     schema,
+    scrub,
     summarize,
     workload,
 )
@@ -52,6 +53,7 @@ app.add_typer(baseline.app, name="baseline")
 app.command("export")(export.command)
 app.command("inspect")(inspect.command)
 app.command("categories")(categories.command)
+app.command("scrub")(scrub.command)
 app.command("schema")(schema.command)
 # What follows the program's name is the program's own, whether or not -- stands before it.
 app.command("record", context_settings={"allow_interspersed_args": False})(record.command)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         check,
         classify,
         diff,
+        export,
         inspect,
         json_schema,
         load,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from nsys_digest.model.scrubbed import Scrubbed, Verified
     from nsys_digest.model.stored_inspection import StoredInspection
     from nsys_digest.model.views import Views
-    from nsys_digest.options import SummarizeKeywords, SummarizeOptions
+    from nsys_digest.options import ExportKeywords, SummarizeKeywords, SummarizeOptions
     from nsys_digest.trace.source import Reader
     from nsys_digest.trace.threads import Progress
 
@@ -77,6 +78,7 @@ _HOMES = {
     "Diff": "compare.diff",
     "Evidence": "model.finding_types",
     "Figure": "model.figures",
+    "ExportKeywords": "options",
     "Finding": "model.finding_types",
     "Inspection": "model.inspection",
     "OneRun": "api",
@@ -95,6 +97,7 @@ _HOMES = {
     "check": "api",
     "classify": "api",
     "diff": "api",
+    "export": "api",
     "figures": "model.figures",
     "inspect": "api",
     "json_schema": "api",
@@ -146,6 +149,7 @@ __all__ = [
     "DigestInvalid",
     "Evidence",
     "ExportFailed",
+    "ExportKeywords",
     "Figure",
     "FigureMissing",
     "Finding",
@@ -179,6 +183,7 @@ __all__ = [
     "check",
     "classify",
     "diff",
+    "export",
     "figures",
     "inspect",
     "json_schema",

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from nsys_digest import __version__
 from nsys_digest.compare.diff import Diff, compare
@@ -28,12 +28,15 @@ from nsys_digest.model.kernel_categories import load_kernel_categories
 from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.model.stored import is_stored, read_stored
 from nsys_digest.model.stored_inspection import StoredInspection, inspect_stored
-from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
+from nsys_digest.options import EXPORT_OPTIONS, ExportKeywords, SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.summary import classify_trace, inspect_trace, summarize_trace
 from nsys_digest.trace.open import unpacked
 from nsys_digest.trace.packings.input_path import input_path
 from nsys_digest.trace.scrub.scrub import scrub as scrub
 from nsys_digest.trace.scrub.scrub import verify_scrub as verify_scrub
+
+if TYPE_CHECKING:
+    from nsys_digest.tables.export import Tables
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
 Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet
@@ -164,6 +167,40 @@ def classify(trace: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]
     kernel_categories = load_kernel_categories(chosen.categories)
     with unpacked(input_path(trace), chosen.unpacking) as file:
         return classify_trace(file, kernel_categories, chosen)
+
+
+def export(trace: str | os.PathLike[str], table: str, **options: Unpack[ExportKeywords]) -> Any:
+    """Return a table of the events of a trace, joined, as a ``pyarrow.RecordBatchReader``; see docs/export.md.
+
+    The trace is read when this is called; each batch is made when it is asked for.
+
+    Args:
+        trace: what :func:`summarize` takes, but for stored digests.
+        table: ``kernels``, ``copies``, ``sets``, ``graphs``, ``api``, ``nvtx``, ``marks``, ``gaps``, ``launches`` or
+            ``steps``.
+        options: those of :func:`summarize` that say what is looked at, how ranges are named and how the file is read.
+
+    Raises:
+        UsageInvalid: there is no such table, an option makes no sense, or it is a stored digest.
+        What :func:`summarize` raises of traces.
+
+    """
+    return export_tables(trace, [table], **options).reader(table)
+
+
+def export_tables(trace: str | os.PathLike[str], tables: Iterable[str], **options: Unpack[ExportKeywords]) -> Tables:
+    """Read a trace for several of its tables; see :func:`export`."""
+    from nsys_digest.tables.export import Tables
+    from nsys_digest.tables.registry import table_of
+
+    for table in tables:
+        table_of(table)
+    chosen = options_of(options, EXPORT_OPTIONS)
+    path = input_path(trace)
+    with unpacked(path, chosen.unpacking) as file:
+        if is_stored(file.local):
+            raise UsageInvalid(f"{path}: this is a stored digest, which has no events; name the trace that it is of")
+        return Tables(file, chosen, __version__)
 
 
 def load(path: str | os.PathLike[str], **options: Unpack[SummarizeKeywords]) -> Digest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,8 +74,46 @@ def write_whole(path: Path, data: bytes) -> None:
         OSError: it could not be written; a file that was there is unchanged.
 
     """
-    with whole(path) as part, part.open("wb") as file:
+    with whole_file(path) as file:
         file.write(data)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a file beside the target to write, and put it in the target's place in one step at the end.
+
+    Raises:
+        OSError: it could not be written; a file that was there is unchanged.
+
+    """
+    with whole(path) as part, part.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give a folder beside the target to fill, and put it in the target's place at the end.
+
+    The target must not be there, or be an empty folder. Where something is raised nothing is left.
+
+    Raises:
+        OSError: it could not be made.
+
+    """
+    part = path.parent / f".nsys-digest-{secrets.token_hex(8)}.part"
+    with signals.cleaned(lambda: shutil.rmtree(part, ignore_errors=True)):
+        try:
+            part.mkdir(mode=0o700)
+            yield part
+            part.chmod(0o777 & ~_umask())
+            with signals.held():
+                if path.is_dir():
+                    path.rmdir()  # as it is empty
+                part.replace(path)
+                WRITTEN.append(str(path))
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
 
 
 @contextmanager

@@ -63,6 +63,25 @@ class SummarizeKeywords(SelectionKeywords, total=False):
     tell: Callable[[str], None] | None
 
 
+class ExportKeywords(SelectionKeywords, total=False):
+    """The options of a table as keywords; see :func:`nsys_digest.export`."""
+
+    dispatch_prefix: str
+    raw_nvtx_names: bool
+    folds: Iterable[str]
+    categories: str | os.PathLike[str] | None
+    steps: str | None
+    warmup: int | None
+    reader: Reader
+    progress: Progress | None
+    when_read: Callable[[], None] | None
+    max_unpacked: int | None
+    nsys: str | os.PathLike[str] | None
+    keep_export: str | os.PathLike[str] | None
+    tell: Callable[[str], None] | None
+
+
+EXPORT_OPTIONS: Final = tuple(ExportKeywords.__annotations__)
 SELECTION: Final = tuple(SelectionKeywords.__annotations__)
 """The keywords that say what is looked at."""
 
@@ -140,14 +159,15 @@ class SummarizeOptions:
         return 1 if self.warmup is None else self.warmup
 
 
-def options_of(keywords: SummarizeKeywords) -> SummarizeOptions:
-    """Return the options that keywords give.
+def options_of(keywords: SummarizeKeywords | ExportKeywords, known: Iterable[str] | None = None) -> SummarizeOptions:
+    """Return the options that keywords give; ``known`` are those that there are, all by default.
 
     Raises:
         TypeError: there is no such option. UsageInvalid: one is out of range.
 
     """
-    known = [option.name for option in fields(SummarizeOptions) if option.name != "selection"] + list(SELECTION)
+    if known is None:
+        known = [option.name for option in fields(SummarizeOptions) if option.name != "selection"] + list(SELECTION)
     for name in keywords:
         if name not in known:
             near = get_close_matches(name, known, 1)

@@ -6,6 +6,7 @@ without an edit here.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import re
@@ -28,10 +29,12 @@ from nsys_digest.gate.no_result import NoResult
 from nsys_digest.gate.verdict import CheckResult
 from nsys_digest.model.category_use import CategoryUse
 from nsys_digest.model.digest import Digest
+from nsys_digest.model.figures import figures
 from nsys_digest.model.inspection import Inspection
 from nsys_digest.model.stored_inspection import StoredInspection
 from nsys_digest.render import github, html, junit, markdown, sarif, text
 from nsys_digest.render.escape import LONGEST, json_text, markdown_code, one_line, whole_line
+from nsys_digest.render.figure_lines import figure_lines
 from nsys_digest.report.baseline import listing_report
 from nsys_digest.report.blocks import Report
 from nsys_digest.report.categories import categories_report
@@ -191,6 +194,20 @@ class _Tags(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take a tag that opens."""
         self.seen |= {tag, *(name for name, _ in attrs)}
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=ascii)
+def test_lines_of_figures(words: str) -> None:
+    found = list(figures(made(Digest, words)))
+    assert words in {name for one in found for name in one.names}
+    rows = [json.loads(line) for line in figure_lines(found, "ndjson")]
+    assert [row["names"] for row in rows] == [list(one.names) for one in found]
+    for form in ("csv", "ndjson"):
+        lines = list(figure_lines(found, form))
+        assert harm("\n".join(lines)) == []
+        assert len(lines) == len(found) + (form == "csv")
+    cells = [row[1:-2] for row in csv.reader(figure_lines(found, "csv"))]
+    assert all(cell.strip()[:1] not in {"=", "+", "-", "@"} for row in cells for cell in row if cell.strip())
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)

@@ -75,7 +75,7 @@ def test_process_names_are_file_names(digest: Digest) -> None:
 
 def test_tables(digest: Digest) -> None:
     tables = digest.to_pandas()
-    assert list(tables)[:5] == ["api", "nvtx", "dispatch", "dispatch_timeline", "top_kernels"]
+    assert list(tables)[:6] == ["whole", "api", "nvtx", "dispatch", "dispatch_timeline", "top_kernels"]
     assert tables["top_kernels"].to_dict("list") == {"name": ["gemm", "add"], "count": [1, 1], "total_s": [5e-9, 1e-9]}
     assert tables["api"].to_dict("list") == {"name": ["cudaLaunchKernel_v7000"], "count": [1], "total_s": [2e-9]}
     assert tables["nvtx"].loc[0, ["name", "gpu_overlap_s"]].tolist() == ["step", 6e-9]
@@ -95,6 +95,8 @@ def test_tables(digest: Digest) -> None:
 def test_empty_tables_keep_their_columns(tmp_path: Path) -> None:
     tables = summarize(TraceBuilder(lazy=False).write(tmp_path / "t.sqlite")).to_pandas()
     assert {name for name, table in tables.items() if not table.empty} <= {
+        "whole",
+        "capture_sections",
         "run",
         "capture",
         "launch",

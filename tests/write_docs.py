@@ -1,4 +1,4 @@
-"""The tables of docs/json.md (keys) and docs/metrics.md (figures, idle causes), written from what is declared.
+"""The tables of docs/json.md (keys), docs/metrics.md (figures, idle causes) and docs/export.md, as they are declared.
 
 ``python -m tests.write_docs`` writes them between their marks; a test fails where a page differs.
 """
@@ -18,14 +18,16 @@ from nsys_digest.model.idle_causes import IDLE_CAUSES
 from nsys_digest.model.json_schema import definition_name
 from nsys_digest.model.section_types import Cause, Durations, LaunchCost
 from nsys_digest.model.step_types import Step
+from nsys_digest.tables.registry import TABLES
 
 _DOCS: Final = Path(__file__).parent.parent / "docs"
-PAGES: Final = (_DOCS / "json.md", _DOCS / "metrics.md")
+PAGES: Final = (_DOCS / "json.md", _DOCS / "metrics.md", _DOCS / "export.md")
 SHAPES: Final = (Durations, Cause, LaunchCost, Step)
 """Parts of the document that occur in several places, and that the page tells once."""
 MARKED: Final = re.compile(r"(<!-- keys: ([^>]*) -->\n)(.*?)(<!-- end of keys -->\n)", re.DOTALL)
 FIGURES: Final = re.compile(r"(<!-- figures -->\n)(.*?)(<!-- end of figures -->\n)", re.DOTALL)
 CAUSES: Final = re.compile(r"(<!-- causes -->\n)(.*?)(<!-- end of causes -->\n)", re.DOTALL)
+TABLES_OF_EVENTS: Final = re.compile(r"(<!-- tables -->\n)(.*?)(<!-- end of tables -->\n)", re.DOTALL)
 _HEAD: Final = "| key | type | unit | meaning |\n|---|---|---|---|\n"
 _WORDS: Final = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 _UNITS: Final = {"gbps": "1e9 bytes/s"}
@@ -103,6 +105,7 @@ def written(text: str) -> str:
     """Return a page with its tables as they are declared."""
     text = MARKED.sub(lambda match: f"{match[1]}{table(match[2])}{match[4]}", text)
     text = CAUSES.sub(lambda match: f"{match[1]}{cause_table()}{match[3]}", text)
+    text = TABLES_OF_EVENTS.sub(lambda match: f"{match[1]}{event_tables()}{match[3]}", text)
     return FIGURES.sub(lambda match: f"{match[1]}{figure_table()}{match[3]}", text)
 
 
@@ -110,6 +113,16 @@ def cause_table() -> str:
     """Return the table of the causes of idle time."""
     rows = (f"| `{name}` | {cause.meaning} |\n" for name, cause in IDLE_CAUSES.items())
     return "| cause | the piece |\n|---|---|\n" + "".join(rows)
+
+
+def event_tables() -> str:
+    """Return a heading and the columns of every table of events."""
+    parts = []
+    for one in TABLES:
+        rows = (f"| `{column.name}` | {column.type} | {column.unit} | {column.meaning} |\n" for column in one.columns)
+        head = "| column | type | unit | meaning |\n|---|---|---|---|\n"
+        parts.append(f"\n### `{one.name}`\n\nA row is {one.meaning}; {one.order}.\n\n{head}{''.join(rows)}")
+    return "".join(parts) + "\n"
 
 
 def figure_table() -> str:

@@ -55,6 +55,11 @@ def parents(depth: Int64s) -> Int64s:
     return parent
 
 
+def enclosing(end_ns: Int64s) -> Int64s:
+    """Return the index of the innermost interval that holds each whole, -1 for none; intervals in nesting order."""
+    return _last_reaching(end_ns, end_ns)
+
+
 def innermost(start_ns: Int64s, end_ns: Int64s, *, at_once: int = _PART) -> Segments:
     """Return the segments in which each interval decides; intervals of any order, all of positive length.
 

@@ -21,6 +21,7 @@ from nsys_digest.cli import (
     categories,
     check,
     diff,
+    export,
     findings,
     inspect,
     output,
@@ -49,6 +50,7 @@ app.command("findings")(findings.command)
 app.command("diff", cls=MultiValueSides)(diff.command)
 app.command("check", cls=MultiValueBaseline)(check.command)
 app.add_typer(baseline.app, name="baseline")
+app.command("export")(export.command)
 app.command("inspect")(inspect.command)
 app.command("categories")(categories.command)
 app.command("scrub")(scrub.command)

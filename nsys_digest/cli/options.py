@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -56,6 +57,22 @@ FormatChoice: TypeAlias = Annotated[
 ]
 
 
+class DigestFormat(StrEnum):
+    """What a digest looks like: a report, or the long table of its figures."""
+
+    json = "json"
+    text = "text"
+    markdown = "markdown"
+    csv = "csv"
+    ndjson = "ndjson"
+
+
+DigestFormatChoice: TypeAlias = Annotated[
+    DigestFormat | None,
+    typer.Option("--format", "-f", help="Default: text on a terminal, json elsewhere. csv and ndjson: every figure."),
+]
+
+
 def _standard_output(path: Path | None) -> Path | None:
     """Read ``-`` as other commands do."""
     return None if path == Path("-") else path
@@ -98,6 +115,26 @@ Folds: TypeAlias = Annotated[
         metavar="RULE",
         help="Make NVTX names one: numbers (each becomes #), or 'REGEX=>TEXT'. May be repeated; in order.",
     ),
+]
+RawNames: TypeAlias = Annotated[
+    bool, typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch and XLA put in range names.")
+]
+DispatchPrefix: TypeAlias = Annotated[
+    str, typer.Option("--dispatch-prefix", metavar="TEXT", help="How the text of a dispatch mark begins.")
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings on standard error.")]
+
+
+class ReaderChoice(StrEnum):
+    """Which library reads the file."""
+
+    auto = "auto"
+    adbc = "adbc"
+    stdlib = "stdlib"
+
+
+ReaderOption: TypeAlias = Annotated[
+    ReaderChoice, typer.Option("--reader", help="adbc is fast; stdlib needs no driver; both give the same bytes.")
 ]
 StoreFolder: TypeAlias = Annotated[
     Path | None, typer.Option("--store", metavar="DIR", help="Folder of baselines. Default: .nsys-digest/baselines.")

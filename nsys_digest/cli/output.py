@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from nsys_digest.errors import DigestError, OutputFailed, UsageInvalid
-from nsys_digest.files import WRITTEN, write_whole
+from nsys_digest.files import WRITTEN, whole_file, whole_folder
 
 if TYPE_CHECKING:
     from nsys_digest.report.blocks import Report
@@ -126,15 +126,26 @@ def write(text: str, output: Path | None) -> None:
 
     """
     data = (text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace")
+    write_with(lambda file: file.write(data), output)
+
+
+def write_with(writer: Callable[[BinaryIO], object], output: Path | None) -> None:
+    """Have a function write a product to where it goes, piece by piece.
+
+    Raises:
+        What :func:`write` raises.
+
+    """
     try:
         if output is None:
             with _streaming("standard output"):
-                _write_stdout(data)
+                _write_stdout(writer)
         elif _is_stream(output):
-            with _streaming(str(output)):
-                output.write_bytes(data)
+            with _streaming(str(output)), output.open("wb") as file:
+                writer(file)
         else:
-            write_whole(output.resolve(), data)
+            with whole_file(output.resolve()) as file:
+                writer(file)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -144,9 +155,49 @@ def write(text: str, output: Path | None) -> None:
             raise OutputFailed(
                 f"standard output: cannot be written ({reason}); make room, or send it somewhere else"
             ) from None
-        raise OutputFailed(
-            f"{output}: cannot be written ({reason}); nothing there was changed, make room or choose another place "
-            "with -o"
+        raise _failed(output, error) from None
+
+
+@contextlib.contextmanager
+def folder_to_fill(output: Path) -> Iterator[Path]:
+    """Give a folder that takes the place of ``output`` once it is filled; nothing is left where something is raised.
+
+    Raises:
+        OutputFailed: it could not be written whole.
+
+    """
+    try:
+        with whole_folder(output.resolve()) as folder:
+            yield folder
+    except OSError as error:
+        raise _failed(output, error) from None
+
+
+def _failed(output: Path, error: OSError) -> OutputFailed:
+    return OutputFailed(
+        f"{output}: cannot be written ({error.strerror or error}); nothing there was changed, make room or choose "
+        "another place with -o"
+    )
+
+
+def check_output_folder(output: Path) -> None:
+    """Refuse, before any work, a folder that holds something, or that cannot be made.
+
+    Raises:
+        UsageInvalid: it is so.
+
+    """
+    try:
+        if output.is_dir():
+            if next(output.iterdir(), None) is not None:
+                raise UsageInvalid(f"{output}: this folder is not empty; name one that is, or that is not there yet")
+        elif output.exists() or output.is_symlink():
+            raise UsageInvalid(f"{output}: this is no folder; name a folder for the tables")
+        elif not output.resolve().parent.is_dir():
+            raise UsageInvalid(f"{output}: the folder {output.resolve().parent} is not there; make it first")
+    except OSError as error:
+        raise UsageInvalid(
+            f"{output}: cannot be written ({error.strerror or error}); choose another folder for the tables"
         ) from None
 
 
@@ -184,11 +235,11 @@ def written_line() -> str:
     return str(escaped(text)) if escaped is not None else ascii(text)[1:-1]
 
 
-def _write_stdout(data: bytes) -> None:
+def _write_stdout(writer: Callable[[BinaryIO], object]) -> None:
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed")
     sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    writer(sys.stdout.buffer)
     sys.stdout.buffer.flush()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -13,12 +13,18 @@ from nsys_digest.cli.memory import give_back_freed_memory
 from nsys_digest.cli.options import (
     CategoriesFile,
     Compact,
+    DigestFormat,
+    DigestFormatChoice,
+    DispatchPrefix,
     Folds,
-    FormatChoice,
     KeepExport,
     MaxUnpacked,
     NsysPath,
     Output,
+    Quiet,
+    RawNames,
+    ReaderChoice,
+    ReaderOption,
     StepName,
     StoreFolder,
     TraceOrDigest,
@@ -26,7 +32,7 @@ from nsys_digest.cli.options import (
     given,
     words_of,
 )
-from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, tell, warn, write_report
+from nsys_digest.cli.output import Format, check_output, chosen_format, on_terminal, tell, warn, write, write_report
 from nsys_digest.cli.progress import progress_bar
 from nsys_digest.cli.selection import (
     Devices,
@@ -44,12 +50,7 @@ if TYPE_CHECKING:
     from nsys_digest.options import SummarizeKeywords
 
 
-class ReaderChoice(StrEnum):
-    """Which library reads the file."""
-
-    auto = "auto"
-    adbc = "adbc"
-    stdlib = "stdlib"
+_LINES: Final[Mapping[str, Literal["csv", "ndjson"]]] = {"csv": "csv", "ndjson": "ndjson"}
 
 
 def chosen_sections(names: str) -> list[str] | None:
@@ -74,20 +75,15 @@ def chosen_sections(names: str) -> list[str] | None:
 def command(
     context: typer.Context,
     trace: TraceOrDigest,
-    format: FormatChoice = None,
+    format: DigestFormatChoice = None,
     output: Output = None,
     top: Annotated[
         int,
         typer.Option("--top", min=0, metavar="N", help="Kernels to list; in text and markdown, rows of every list."),
     ] = TOP,
-    raw_nvtx_names: Annotated[
-        bool,
-        typer.Option("--raw-nvtx-names", help="Keep the serial numbers that PyTorch and XLA put in range names."),
-    ] = False,
+    raw_nvtx_names: RawNames = False,
     fold: Folds = None,
-    dispatch_prefix: Annotated[
-        str, typer.Option("--dispatch-prefix", metavar="TEXT", help="How the text of a dispatch mark begins.")
-    ] = "CG_DISPATCH",
+    dispatch_prefix: DispatchPrefix = "CG_DISPATCH",
     max_nvtx_names: Annotated[
         int, typer.Option("--max-names", min=1, metavar="N", help="NVTX range names to keep apart.")
     ] = 100_000,
@@ -119,14 +115,12 @@ def command(
         int | None,
         typer.Option("--threads", min=1, max=64, metavar="N", help="Reader threads. Default: by size and cores."),
     ] = None,
-    reader: Annotated[
-        ReaderChoice, typer.Option("--reader", help="adbc is fast; stdlib needs no driver; both give the same bytes.")
-    ] = ReaderChoice.auto,
+    reader: ReaderOption = ReaderChoice.auto,
     store: StoreFolder = None,
     max_unpacked: MaxUnpacked = None,
     nsys: NsysPath = None,
     keep_export: KeepExport = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings on standard error.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Digest a trace: GPU busy and idle, and why. Also launches, kernels, memory, CUDA API, NVTX ranges and marks.
 
@@ -163,7 +157,7 @@ def print_digest(
     store: Path | None = None,
     top: int = TOP,
     compact: bool = False,
-    format: Format | None,
+    format: DigestFormat | Format | None,
     output: Path | None,
     quiet: bool,
 ) -> None:
@@ -174,16 +168,25 @@ def print_digest(
 
     """
     check_output(output, trace)
-    chosen = chosen_format(format, output)
+    as_lines = _LINES.get("" if format is None else format.value)
+    chosen = Format.json if as_lines else chosen_format(None if format is None else Format(format.value), output)
     from nsys_digest.api import summarize
 
     with progress_bar(trace) as show:
         asked = {**asked, "progress": show, "when_read": give_back_freed_memory, "tell": None if quiet else tell}
         digest = summarize(trace, store=store, **asked)
-    reported = chosen is not Format.json and on_terminal(output)  # whoever watches reads them in the report
+    reported = (
+        as_lines is None and chosen is not Format.json and on_terminal(output)
+    )  # whoever watches reads them in the report
     if not quiet and not reported:
         for found in digest.warnings:
             warn(str(trace), found.message, found.code)
+    if as_lines is not None:
+        from nsys_digest.model.figures import figures
+        from nsys_digest.render.figure_lines import figure_lines
+
+        write("\n".join(figure_lines(figures(digest), as_lines)), output)
+        return
     from nsys_digest.report.digest import digest_report
 
     write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
-from typing import Any, TypeAlias, get_args, get_origin
+from typing import Any, Final, TypeAlias, get_args, get_origin
 
 import pandas
 
@@ -12,6 +12,8 @@ from nsys_digest.model.catalogue import AS_LIST, Key, is_list, is_mapping, keys_
 from nsys_digest.model.codec import encode
 
 Row: TypeAlias = dict[str, Any]
+WHOLE: Final = "whole"
+"""The table of what stands alone in the document."""
 
 
 @dataclass(slots=True)
@@ -27,11 +29,32 @@ def frames(value: Any) -> dict[str, pandas.DataFrame]:
 
     Every list and every mapping from names is a table, those within it are tables of their own, with the columns that
     say whose each row is (``row``, its position, where nothing tells the items of a list apart). Objects within a row
-    become columns: ``wall_p50_s``. What stands alone is a table of one row. An empty table keeps its columns.
+    become columns: ``wall_p50_s``. What stands alone is a table of one row; ``whole`` has the numbers and texts of the
+    document itself. A list of texts or numbers is a table with the column ``value``. An empty table keeps its columns.
     """
     found: dict[str, _Table] = {}
-    _within(type(value), encode(value), "", {}, (), found)
-    return {name: pandas.DataFrame(table.rows, columns=table.columns) for name, table in found.items()}
+    document = encode(value)
+    cls: Any = type(value)
+    own: Row = {}
+    for key in keys_of(cls):
+        within = key.declared.within
+        if within is not None:
+            own |= {f"{within}_{name}": one for name, one in document[within].items()}
+        elif _is_plain(key):
+            own[key.key] = document.get(key.key)
+    found[WHOLE] = _Table(list(own), [own])
+    _within(cls, document, "", {}, (), found)
+    return {name: _frame(table) for name, table in found.items()}
+
+
+def _frame(table: _Table) -> pandas.DataFrame:
+    """Return the table; integers of which some are missing stay integers."""
+    frame = pandas.DataFrame(table.rows, columns=table.columns)
+    for column in table.columns:
+        kinds = {type(row[column]) for row in table.rows}
+        if kinds == {int, type(None)}:
+            frame[column] = pandas.array([row[column] for row in table.rows], "Int64")
+    return frame
 
 
 def _within(
@@ -49,15 +72,26 @@ def _within(
             _within(hint, value, f"{name}_", own, own_columns, found)
         elif is_list(hint) and _is_row(get_args(hint)[0]):
             _listed(name, get_args(hint)[0], key, value, own, own_columns, found)
+        elif is_list(hint):
+            found.setdefault(name, _Table([*own_columns, "value"]))
+            found[name].rows += [own | {"value": item} for item in value or ()]
         elif is_mapping(hint) and not (key.declared.names and not _is_row(get_args(hint)[1])):
             rows = None if value is None else value.items()
             _named(name, get_args(hint)[1], key, rows, own, own_columns, found)
 
 
 def _value(cls: type, document: Any, at: int, key: Key) -> Any:
-    if document is None or key.declared.within is not None:
+    if document is None:
         return None
+    if key.declared.within is not None:
+        return (document.get(key.declared.within) or {}).get(key.key)
     return document[at] if getattr(cls, AS_LIST, False) else document.get(key.key)
+
+
+def _is_plain(key: Key) -> bool:
+    """Tell whether a key of the document itself holds a number or a text."""
+    hint, _ = without_none(key.hint)
+    return not (is_dataclass(hint) or is_mapping(hint) or is_list(hint))
 
 
 def _is_row(hint: Any) -> bool:

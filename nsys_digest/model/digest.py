@@ -229,9 +229,10 @@ class Digest(StoredDocument):
         return views().html(self, top=TOP)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
-        """Return one tidy DataFrame a table: kernels, api, nvtx, dispatch, devices; times in seconds.
+        """Return everything in the document as tables, named by the keys that lead to them; times in seconds.
 
-        ``dispatch`` has one row a mark, ``devices`` one row a device; the order is that of the document.
+        Every list and every mapping from names is a table, within others too; ``whole`` is what stands alone. The order
+        is that of the document.
         """
         from nsys_digest.model.dataframes import frames
 

@@ -2,7 +2,8 @@
 
 It comes from a trace, a stored digest, a policy, or the name of a file. Text and messages take :func:`one_line`,
 Markdown :func:`markdown` and :func:`markdown_code`, JUnit :func:`xml`, GitHub's annotations :func:`annotation`, SARIF
-:func:`sarif`, and JSON text :func:`json_text`. All but JSON shorten what is longer than ``LONGEST``.
+:func:`sarif`, JSON text :func:`json_text` and CSV :func:`csv_cell`. All but these two shorten what is longer than
+``LONGEST``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe0
 _LOG_COMMAND = re.compile(r"#(?=#\w*\[)")
 # A line that begins with two colons is a command to the log of a GitHub Actions step.
 _LINE_COMMAND = re.compile(r"^ *:(?=:)")
+
+_FORMULA: Final = frozenset("=+-@'\uff1d\uff0b\uff0d\uff20")
+"""What makes a spreadsheet take a cell for a formula, and the mark that says that it is none."""
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&@$-]")
 # What becomes a link, a mention or an emoji after Markdown is read, where a backslash no longer counts.
@@ -109,6 +113,23 @@ def annotation_property(text: str) -> str:
 def sarif(text: str) -> str:
     """Return text as a plain text message of SARIF 2.1.0: no embedded link (3.11.6), no placeholder (3.11.5)."""
     return re.sub(r"([\\\[\]])", r"\\\1", one_line(text)).replace("{", "{{").replace("}", "}}")
+
+
+def csv_cell(text: str) -> str:
+    r"""Return text as a cell of CSV, quoted where it must be (RFC 4180), and never a formula.
+
+    Before text that begins with ``=``, ``+``, ``-``, ``@`` or ``'``, after blanks or not, stands a ``'``, so that to
+    take one off a cell that begins with it gives the text back. What could command a terminal becomes ``\\xNN``, line
+    ends too; nothing is shortened.
+    """
+    if not text.isprintable():
+        text = text.translate({ord(char): _spelled(char) for char in set(text) if not char.isprintable()})
+    if not text.isascii():
+        text = _INVISIBLE.sub(lambda found: _spelled(found[0]), text)
+    text = _LOG_COMMAND.sub(r"\\x23", text) if "##" in text else text
+    if text.lstrip()[:1] in _FORMULA:
+        text = f"'{text}"
+    return '"' + text.replace('"', '""') + '"' if not text or '"' in text or "," in text else text
 
 
 def json_text(document: str) -> str:

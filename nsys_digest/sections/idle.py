@@ -236,7 +236,7 @@ class _DeviceCauses:
     def longest(self, operation_name: Callable[[int], str], names: Sequence[str], name_of_group: Int64s) -> list[Gap]:
         """Return the longest gaps; ``names`` are those of the ranges, by id."""
         found = self._by_thread.gaps.some(self._listed)
-        before = _ended_last(self._events, self.device, found.start_ns)
+        before = ended_last(self._events, self.device, found.start_ns)
         chains = ranges_of_gaps(
             self._events.ranges, name_of_group, self._by_thread.thread[self._listed], found.start_ns, found.end_ns
         )
@@ -346,7 +346,7 @@ def idle(
     return Idle(tuple(explained), tuple(longest[:top]))
 
 
-def _ended_last(events: Events, device: int, end_ns: Int64s) -> Int64s:
+def ended_last(events: Events, device: int, end_ns: Int64s) -> Int64s:
     """Return the operation of a device that ends at each time; of several the first kind, then the last to start.
 
     ``NONE`` where no operation of the device that took time ends then.

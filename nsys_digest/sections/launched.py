@@ -106,6 +106,10 @@ class LaunchedWork:
         real = after > first
         return Stretches(first[real] + part.start, after[real] + part.start, asked[real])
 
+    def operation_count(self, first: Ints, after: Ints) -> Int64s:
+        """Return how many operations each stretch launched."""
+        return (self._edges[after] - self._edges[first]).astype(np.int64)
+
     def kernel_count(self, first: Ints, after: Ints) -> Int64s:
         """Return how many kernels each stretch launched."""
         low, high = self._edges[first], self._edges[after]

@@ -32,7 +32,7 @@ MOST_NAMES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class FoundSteps:
     """The steps and what each did; figures are of those that are neither warm-up nor cut."""
 
     instances: Instances
@@ -40,9 +40,14 @@ class _Found:
     """The texts of ``instances.name``."""
     warm_up: Bools
     work: StepWork
+    devices: StepDevices
+    wanted: tuple[str, ...]
+    """The names that are steps."""
+    are_marks: bool
 
     @property
     def wall_ns(self) -> Int64s:
+        """The length of each."""
         return self.instances.end_ns - self.instances.start_ns
 
     def measured(self) -> Int64s:
@@ -131,8 +136,8 @@ class _OfNamedSteps(Section):
         return options.step is not None
 
 
-def _make(context: Context) -> Made:
-    """Make the section.
+def find_steps(context: Context) -> FoundSteps:
+    """Find the steps that are asked for, and measure each that has a part in the window.
 
     What warms up is decided on the whole trace, so that a window after the first steps sets none apart.
 
@@ -141,14 +146,13 @@ def _make(context: Context) -> Made:
 
     """
     asked, warmup = context.options.step or "", context.options.warmup
-    nvtx, marks = context.scanned.nvtx, context.scanned.nvtx.all_marks
-    mark_names = () if marks is None else marks.names
-    wanted = matching(asked, (*nvtx.names, *mark_names))
+    nvtx, marks, there = context.scanned.nvtx, context.scanned.nvtx.all_marks, _names_of(context)
+    wanted = matching(asked, there)
     names, are_marks = nvtx.names, wanted.isdisjoint(nvtx.names)
     if not wanted:
-        raise MissingData(_not_there(asked, (*nvtx.names, *mark_names)))
+        raise MissingData(_not_there(asked, there))
     if are_marks and marks is not None:
-        names = mark_names
+        names = marks.names
         found = of_marks(marks, np.array([name in wanted for name in names], bool), context.events.ranges.threads)
     else:
         of_group = np.array([name in wanted for name in names], bool)
@@ -157,14 +161,33 @@ def _make(context: Context) -> Made:
     counts, _ = context.selection.clip(found.start_ns, found.end_ns)
     found, early = found.some(counts), early[counts]
     devices = _devices(context)
-    whole = _Found(found, names, early, work_of(context.events, found, devices, context.selection))
+    texts = tuple(dict.fromkeys(text for text in names if text in wanted))
+    work = work_of(context.events, found, devices, context.selection)
+    return FoundSteps(found, names, early, work, devices, texts, are_marks)
+
+
+def _names_of(context: Context) -> tuple[str, ...]:
+    """Return the names that steps can have."""
+    marks = context.scanned.nvtx.all_marks
+    return (*context.scanned.nvtx.names, *(() if marks is None else marks.names))
+
+
+def _make(context: Context) -> Made:
+    """Make the section.
+
+    Raises:
+        MissingData: the trace has no such step.
+
+    """
+    asked, whole = context.options.step or "", find_steps(context)
+    found, early = whole.instances, whole.warm_up
     measured = whole.measured()
-    processes = whole.by_process(devices)
+    processes = whole.by_process(whole.devices)
     known = whole.work.known
     value = Steps(
         name=asked,
-        names=tuple(dict.fromkeys(text for text in names if text in wanted))[:MOST_NAMES],
-        kind="mark" if are_marks else "range",
+        names=whole.wanted[:MOST_NAMES],
+        kind="mark" if whole.are_marks else "range",
         count=early.size,
         warmup_count=int(np.count_nonzero(early)),
         cut_count=int(np.count_nonzero(found.cut & ~early)),
@@ -175,7 +198,7 @@ def _make(context: Context) -> Made:
         slowest=whole.most(measured, whole.wall_ns),
         most_launched=whole.most(measured[known[measured]], whole.work.launched_busy_ns),
     )
-    return Made(value, tuple(_warnings(value, (*nvtx.names, *mark_names))))
+    return Made(value, tuple(_warnings(value, _names_of(context))))
 
 
 def _devices(context: Context) -> StepDevices:

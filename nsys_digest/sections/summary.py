@@ -34,7 +34,7 @@ from nsys_digest.trace.collect.chosen import Chosen
 from nsys_digest.trace.collect.gpu import Place
 from nsys_digest.trace.collect.range_names import NvtxOptions
 from nsys_digest.trace.collect.whole import EventRows, Extras, Scanned
-from nsys_digest.trace.columns import Bools
+from nsys_digest.trace.columns import Bools, Ints
 from nsys_digest.trace.gpu_span import gpu_span
 from nsys_digest.trace.inspection import inspect_source
 from nsys_digest.trace.link import link
@@ -48,6 +48,7 @@ from nsys_digest.units import utc_text
 
 if TYPE_CHECKING:
     from nsys_digest.sections.registry import MadeSections
+    from nsys_digest.sections.section import Context
 
 _NEED_ALL_ROWS: Final = frozenset({"by_device", "host"})
 """Sections that ask of all rows, whatever the window: of which device a call is that launched nothing is told by all
@@ -120,6 +121,8 @@ class _Job:
     selection: Selection = WHOLE
     window: Window | None = None
     reading: Reading = "auto"
+    for_tables: bool = False
+    """Whether the events themselves are the product: what each has is kept, and every range around one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +133,55 @@ class _Read:
     strings: Mapping[int, str]
     base: BaseFigures
     looked: LookedAt | None
+    group: Ints | None = None
+    """The group of the totals of each operation, where tables are made."""
 
 
 def _summarize(job: _Job, source: Source) -> Digest:
     facts = read_capture(source)
+    read, job = _read_chosen(source, facts, job)
+    return _digest(source, facts, read, job)
+
+
+def _read_chosen(source: Source, facts: CaptureFacts, job: _Job) -> tuple[_Read, _Job]:
+    """Look up what is asked for, and read it."""
     choice = choose(source, facts, job.asked, job.sections.step, job.nvtx, _threads(source, job))
     job = replace(job, selection=choice.selection, window=choice.window)
     read = _read(source, facts, job)
     if not job.selection.is_whole and not _holds_something(source, read, job):
         raise nothing_held(source, facts, _every_place(source, job), job.asked)
-    return _digest(source, facts, read, job)
+    return read, job
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedTrace:
+    """The events of a trace, read, linked and looked at; the file is closed."""
+
+    context: Context
+    facts: CaptureFacts
+    group: Ints
+    """Index into the groups of the totals of each operation of all that were read."""
+    window: Window | None
+    """What was looked at; None for all of time."""
+
+
+def link_trace(trace: Path | TraceFile, options: SummarizeOptions) -> LinkedTrace:
+    """Read and link the events of a trace, for tables of them; sections of the options must need events.
+
+    Raises:
+        What :func:`nsys_digest.summarize` raises.
+
+    """
+    job = replace(_job(trace, options), for_tables=True)
+
+    def work(source: Source) -> LinkedTrace:
+        facts = read_capture(source)
+        read, chosen = _read_chosen(source, facts, job)
+        assert read.looked is not None
+        assert read.group is not None
+        return LinkedTrace(_context(read, read.looked, facts, chosen), facts, read.group, chosen.window)
+
+    return read_trace(trace, options.reader, work)
 
 
 def _holds_something(source: Source, read: _Read, job: _Job) -> bool:
@@ -170,7 +212,9 @@ def _threads(source: Source, job: _Job) -> int:
 def _chosen(job: _Job) -> Chosen | None:
     """Return what is asked of rows; which instance of a step is the first of its process is asked of all ranges."""
     chosen = job.selection.chosen
-    return None if chosen is None else replace(chosen, every_range=job.sections.step is not None)
+    if chosen is None:
+        return None
+    return replace(chosen, every_range=job.sections.step is not None or job.for_tables)
 
 
 def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
@@ -201,7 +245,8 @@ def _read(source: Source, facts: CaptureFacts, job: _Job) -> _Read:
         return _Read(scanned, strings, base, None)
     counts = _counting(rows, scanned, base, job.selection)
     events = link(rows, scanned, strings, base.gpu.device_of_place, counts)
-    return _Read(scanned, strings, base, LookedAt(events, job.selection, counts))
+    group = rows.operations.group if job.for_tables else None
+    return _Read(scanned, strings, base, LookedAt(events, job.selection, counts), group)
 
 
 def _counting(rows: EventRows, scanned: Scanned, base: BaseFigures, selection: Selection) -> Bools | None:
@@ -269,20 +314,15 @@ def _made(read: _Read, facts: CaptureFacts, job: _Job) -> MadeSections | None:
         return None
     # what makes them takes time to import, which a digest of the base alone is spared
     from nsys_digest.sections.registry import make_sections
+
+    return make_sections(_context(read, read.looked, facts, job))
+
+
+def _context(read: _Read, looked: LookedAt, facts: CaptureFacts, job: _Job) -> Context:
     from nsys_digest.sections.section import Context
 
     base = read.base
-    return make_sections(
-        Context(
-            read.looked,
-            read.scanned,
-            base.gpu,
-            read.strings,
-            base.range_idle_ns,
-            facts.session_ns,
-            job.sections,
-        )
-    )
+    return Context(looked, read.scanned, base.gpu, read.strings, base.range_idle_ns, facts.session_ns, job.sections)
 
 
 def inspect_trace(trace: Path | TraceFile) -> Inspection:

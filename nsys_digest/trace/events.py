@@ -86,7 +86,8 @@ class Operations:
     device: Ints
     """Index into the devices of the digest."""
     label: Ints
-    """What it is: of a kernel an index into ``kernel_labels``, of a copy one into ``copy_labels``."""
+    """What it is: of a kernel an index into ``kernel_labels``, of a copy one into ``copy_labels``, of a set one into
+    ``set_sizes``, of a graph launch one into ``graph_ids``."""
     call: Ints
     """Index into the calls: the one that launched it; ``NONE`` where the trace does not say."""
     correlation: Ints
@@ -100,6 +101,9 @@ class Operations:
     copies: Copies
     set_bytes: int
     """Bytes of all sets together."""
+    set_sizes: tuple[int, ...] = ()
+    graph_ids: tuple[int, ...] = ()
+    """The executable graph of each label, 0 where the trace does not say."""
 
 
 @dataclass(frozen=True, slots=True)

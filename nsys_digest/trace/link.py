@@ -117,6 +117,8 @@ def _operations(
         copy_labels=rows.copy_labels,
         copies=rows.copies,
         set_bytes=rows.set_bytes,
+        set_sizes=rows.set_sizes,
+        graph_ids=rows.graph_ids,
     )
 
 

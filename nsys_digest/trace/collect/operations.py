@@ -28,12 +28,16 @@ class OperationRows:
     """Index into the groups of the totals."""
     correlation: Ints
     label: Ints
-    """Of a kernel an index into ``kernel_labels``, of a copy one into ``copy_labels``."""
+    """Of a kernel an index into ``kernel_labels``, of a copy one into ``copy_labels``, and so on."""
     kernel_labels: tuple[tuple[int, int], ...]
     """(string id of the short name, string id of the full name)."""
     copy_labels: tuple[CopyLabel, ...]
     copies: Copies
     set_bytes: int
+    set_sizes: tuple[int, ...]
+    """Bytes of each label of sets."""
+    graph_ids: tuple[int, ...]
+    """Executable graph of each label of graph launches; 0 where the trace does not say."""
 
 
 class OperationPart:
@@ -45,7 +49,7 @@ class OperationPart:
         """Start, end, group, correlation id, label."""
         self._short_names, self._full_names = Codes(), Codes()
         self._kernel_labels = PairCodes()
-        self._copy_labels = Codes()
+        self._copy_labels, self._set_sizes, self._graph_ids = Codes(), Codes(), Codes()
         self._copies = Columns(rows.get("memcpy", 0), 1, 4)
         """Start, label, bytes, length, time within what is looked at."""
         self._set_bytes = self._moved_bytes = 0
@@ -64,7 +68,11 @@ class OperationPart:
             columns = batch.ints("start_ns"), label, self._sizes(batch.ints("bytes")), length_ns, part_ns
             self._copies.add(*(column[counts] for column in columns))
         elif kind == "memset":
-            self._set_bytes += exact_sum(self._sizes(batch.ints("bytes"))[counts])
+            sizes = self._sizes(batch.ints("bytes"))
+            self._set_bytes += exact_sum(sizes[counts])
+            label = self._set_sizes.encode(sizes)
+        elif kind == "graph":
+            label = self._graph_ids.encode(batch.ints("graph"))
         self._rows.add(batch.ints("start_ns"), batch.ints("end_ns"), group, batch.ints("correlation"), label)
 
     def merge(self, other: OperationPart, group: Int64s, kind_of_group: Sequence[int]) -> None:
@@ -73,10 +81,16 @@ class OperationPart:
             other._kernel_labels, self._short_names.merge(other._short_names), self._full_names.merge(other._full_names)
         )
         copy_label = self._copy_labels.merge(other._copy_labels)
+        label_of_kind = {
+            "kernel": kernel_label,
+            "memcpy": copy_label,
+            "memset": self._set_sizes.merge(other._set_sizes),
+            "graph": self._graph_ids.merge(other._graph_ids),
+        }
         kinds = np.array(kind_of_group, np.int64)
         for start_ns, end_ns, there, correlation, label in other._rows.slices():
             moved = np.zeros(there.size, np.int64)
-            for kind, label_of in (("kernel", kernel_label), ("memcpy", copy_label)):
+            for kind, label_of in label_of_kind.items():
                 own = np.flatnonzero((kinds == GPU_KINDS.index(kind))[there])
                 moved[own] = label_of[label[own]] if own.size else 0
             self._rows.add(start_ns, end_ns, group[there], correlation, moved)
@@ -100,6 +114,8 @@ class OperationPart:
             copy_labels=tuple(map(_copy_label, self._copy_labels.values)),
             copies=Copies(*copies),
             set_bytes=self._set_bytes,
+            set_sizes=tuple(self._set_sizes.values),
+            graph_ids=tuple(self._graph_ids.values),
         )
 
     def _sizes(self, size: Int64s) -> Int64s:

@@ -24,7 +24,7 @@ class Classified:
     def __init__(self, operations: Operations, strings: Mapping[int, str], kernel_categories: KernelCategories) -> None:
         """Classify each label once."""
         names = full_names(operations.kernel_labels, strings)
-        self.patterns: list[CategoryPattern | None] = [kernel_categories.classify(name) for name in names]
+        self.patterns: list[CategoryPattern | None] = kernel_categories.classify_all(names)
         self.operations = operations
         self.is_kernel: Bools = operations.kind == GPU_KINDS.index("kernel")
 

@@ -33,7 +33,7 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "signals": frozenset(),
     "algorithms": _BASE,
     "model": _BASE | {"algorithms", "files"},
-    "trace": _DIGEST | {"files", "recorder"},
+    "trace": _DIGEST | {"files", "recorder", "signals"},
     "options": _DIGEST | {"trace"},
     "selection": _DIGEST | {"trace"},
     "sections": _DIGEST | {"trace", "options", "selection"},

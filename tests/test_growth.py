@@ -139,7 +139,7 @@ def test_streams_of_a_process_are_counted_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Number, "compared", 0)
     places = tuple(Place(Number(1 << 24), 0, 1, stream) for stream in range(2_000))
     none = np.zeros(0, np.int64)
-    gpu = GpuTotals(places, (), none, none, (), none, none, {}, 0, 0)
+    gpu = GpuTotals(places, (), none, none, (), none, none, {}, 0, 0, (True,) * 2_000)
     assert only_places(gpu, 4) == {}
     assert only_places(gpu, 3) == {1 << 24: (1 << 24, 0, 1)}
     assert Number.compared < 10 * 2_000

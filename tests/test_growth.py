@@ -110,7 +110,7 @@ def calls_in(work: Callable[[], Any]) -> int:
 
 @pytest.mark.parametrize(
     ("draw", "most"),
-    [(threads, 90), (domains, 60), (names, 50), (open_ranges, 2), (open_ranges_of_many_names, 60), (modes, 90)],
+    [(threads, 100), (domains, 60), (names, 60), (open_ranges, 2), (open_ranges_of_many_names, 60), (modes, 90)],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_streams_of_a_process_are_counted_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Number, "compared", 0)
     places = tuple(Place(Number(1 << 24), 0, 1, stream) for stream in range(2_000))
     none = np.zeros(0, np.int64)
-    gpu = GpuTotals(places, (), none, none, (), none, none, {}, 0, 0, (True,) * 2_000)
+    gpu = GpuTotals(places, (), none, none, (), none, none, {}, 0, 0, (True,) * len(places))
     assert only_places(gpu, 4) == {}
     assert only_places(gpu, 3) == {1 << 24: (1 << 24, 0, 1)}
     assert Number.compared < 10 * 2_000

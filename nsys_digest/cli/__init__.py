@@ -117,8 +117,9 @@ def _run(arguments: list[str]) -> int:
     command = _built(app)
     if not arguments:
         return _help()
-    takes_any_words = arguments[0] == "record"  # those of the program that it runs
-    if not takes_any_words and any(not word and not before.startswith("-") for before, word in pairwise(arguments)):
+    if arguments[0] != "record" and any(
+        not word and not option.startswith("-") for option, word in pairwise(arguments)
+    ):
         raise UsageInvalid("an argument is empty; a variable of the shell that should fill it may not be set")
     # Not app(), whose own handlers of Ctrl-C and closed pipes differ between versions and end with other statuses.
     try:

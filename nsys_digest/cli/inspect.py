@@ -33,9 +33,9 @@ def command(
     nsys: NsysPath = None,
     keep_export: KeepExport = None,
 ) -> None:
-    """Say what is in a trace, and what is missing; or what a stored digest is.
+    """Say what is in a trace, and what is missing.
 
-    Of a trace of 64 MB and more, only the ends of the event tables are read.
+    Of 64 MB and more, only the ends of the event tables are read. A stored digest is told for what it is.
     """
     check_output(output, trace)
     chosen = chosen_format(format, output)

@@ -179,6 +179,13 @@ class Digest(StoredDocument):
         left_out=True,
         default=None,
     )
+    step_candidates: tuple[StepCandidate, ...] | None = part(
+        "ranges and marks that look like steps, five at most, most work covered first; where no step is named",
+        by=("name",),
+        section=True,
+        left_out=True,
+        default=None,
+    )
     by_device: tuple[DeviceUse, ...] | None = part(
         "kernels, API calls and categories of each device, in the order of `devices`; only as `--by-device` asks",
         by=("device",),
@@ -189,13 +196,6 @@ class Digest(StoredDocument):
     nvtx_payload: Mapping[str, PayloadNumbers] | None = part(
         "numbers that ranges carry as payload, by name; most ranges first, then by name; only where it is asked for",
         section=True,
-        left_out=True,
-        default=None,
-    )
-    step_candidates: tuple[StepCandidate, ...] | None = part(
-        "ranges and marks that look like steps, five at most, most work covered first; where sections are made and "
-        "no step is named",
-        by=("name",),
         left_out=True,
         default=None,
     )

@@ -106,8 +106,7 @@ class SelectionOptions:
     @property
     def filter_words(self) -> tuple[str, ...]:
         """What is asked of devices, processes and streams, in words."""
-        groups = (("device", self.devices), ("process", self.processes), ("stream", self.streams))
-        return tuple(f"{what} {', '.join(map(str, values))}" for what, values in groups if values)
+        return filter_words(self.devices, self.processes, self.streams)
 
     @property
     def words(self) -> str:
@@ -137,6 +136,12 @@ class SelectionOptions:
         ):
             words += [word for value in values for word in (flag, str(value))]
         return [*words, *(["--skip-warmup"] if self.skip_warmup else [])]
+
+
+def filter_words(devices: Sequence[int], processes: Sequence[str], streams: Sequence[int]) -> tuple[str, ...]:
+    """Return what is asked of devices, processes and streams, in words."""
+    groups = (("device", devices), ("process", processes), ("stream", streams))
+    return tuple(f"{what} {', '.join(map(str, values))}" for what, values in groups if values)
 
 
 def selection_of(

@@ -229,7 +229,7 @@ class StepCandidate:
     name: str = label("what to give `--steps`; `#` stands for a number")
     kind: Literal["range", "mark"] = label("what it is")
     count: int = figure("count", "its steps", label="steps", counts="steps")
-    processes: int = figure("count", "processes with such steps", label="processes", counts="processes")
+    processes: int = figure("count", "processes with such steps", label="processes of it", counts="processes")
     covered_ratio: float = figure(
         "ratio", "share of the GPU work after the first of them that was launched in them", label="covered", most=1
     )

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from nsys_digest.model.base_types import OPERATION_KINDS, CountTotal, Device, DeviceProcess, NvtxRange, Window
+from nsys_digest.model.base_types import OPERATION_KINDS, CountTotal, Device, DeviceProcess, NvtxRange
 from nsys_digest.model.digest import Digest
 from nsys_digest.model.inspection import Inspection, TableFact
 from nsys_digest.model.quantity import shown_inside
-from nsys_digest.model.selection_options import SelectionOptions
 from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, more, named
 from nsys_digest.report.figure_columns import NAME_OF_ROW, made, mean, of, share, table, told
 from nsys_digest.report.findings import first_findings, rest_command
 from nsys_digest.report.sections import section_blocks
+from nsys_digest.report.selected import selected
 from nsys_digest.report.steps import candidates_line
-from nsys_digest.units import MISSING, counted, instant
+from nsys_digest.units import MISSING, counted
 
 _OF_WINDOW: Final = "the length of the window"
-_LENGTH: Final = of(Window, "length_ns")
 _SPAN: Final = of(Digest, "gpu_activity_span_ns")
 _BUSY: Final = of(Digest, "gpu_busy_union_ns", "busy")
 _IDLE: Final = of(Digest, "gpu_idle_within_span_ns", "idle")
@@ -55,7 +54,7 @@ def digest_report(digest: Digest, top: int) -> Report:
 
 def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     capture = digest.capture
-    yield from _selected(digest)
+    yield from selected(digest.capture)
     product = " ".join(part for part in (capture.product, capture.product_version) if part) or "unknown"
     mode = f", CUDA graph trace mode {capture.graph_trace_mode}" if capture.graph_trace_mode else ""
     yield "nsys", f"{product}{mode}"
@@ -76,21 +75,6 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
         yield "steps", looks_like_steps
     if digest.api_backtrace_rows:
         yield "API backtrace rows", f"{digest.api_backtrace_rows:,}, left out of the API table"
-
-
-def _selected(digest: Digest) -> Iterable[tuple[str, str]]:
-    """Say what part of the trace was looked at, where it is not all of it."""
-    capture = digest.capture
-    if capture.window is not None:
-        window = capture.window
-        stretches = "" if len(window.what) == 1 else f" in {len(window.what):,} stretches"
-        ends = f"{instant(window.what[0].start_ns)} to {instant(window.what[-1].end_ns)}" if window.what else "nothing"
-        yield "window", f"{named(window.asked)}: {_LENGTH.cell((window,))}{stretches}, from {ends}"
-    only = SelectionOptions(
-        devices=capture.devices or (), processes=capture.selected_processes or (), streams=capture.streams or ()
-    )
-    if only.filter_words:
-        yield "only", named("; ".join(only.filter_words))
 
 
 def _busy(digest: Digest) -> Iterable[tuple[str, str]]:

@@ -260,10 +260,10 @@ def _candidate(kind: _Kind, name: str, steps: Instances, work: Mapping[int, _Lau
 
 @dataclass(frozen=True, slots=True)
 class _OfUnnamedSteps(Section):
-    """Made with other sections, where no steps are named."""
+    """Made where no steps are named."""
 
     def is_asked_for(self, options: SectionOptions) -> bool:
-        return options.step is None and bool(options.sections)
+        return options.step is None and self.name in options.sections
 
 
 def _make(context: Context) -> Made:

@@ -47,7 +47,7 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "recorder": _BASE | {"files", "signals"},
     "workloads": _API | {"api", "recorder"},
     "cli": _API | {"api", "recorder", "workloads", "signals"},
-    "__main__": frozenset({"cli", "signals"}),
+    "__main__": frozenset({"cli", "errors", "signals"}),
 }
 """Each folder or module at the top of the package, and what else of the package it may import."""
 

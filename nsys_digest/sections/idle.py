@@ -17,6 +17,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, gaps, intersect, subtract, union
 from nsys_digest.algorithms.lines import Lines
+from nsys_digest.algorithms.members import members
 from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
@@ -83,10 +84,13 @@ class ThreadGaps:
             yield slice(at, min(at + _SLICE, high))
 
 
-def device_gaps(events: Events, device: int, selection: Selection = WHOLE) -> DeviceGaps:
-    """Return the gaps between the busy stretches of a device; with a window all of it in which the device was idle."""
+def device_gaps(events: Events, own: Int64s, selection: Selection = WHOLE) -> DeviceGaps:
+    """Return the gaps between the busy stretches of a device; with a window all of it in which the device was idle.
+
+    ``own`` are its operations.
+    """
     operations = events.operations
-    own = np.flatnonzero((operations.device == device) & (operations.end_ns > operations.start_ns))
+    own = own[operations.end_ns[own] > operations.start_ns[own]]
     start_ns, end_ns = operations.start_ns[own], operations.end_ns[own]
     busy = union(start_ns, end_ns)
     between = gaps(busy) if selection.window is None else subtract(selection.window, busy)
@@ -178,13 +182,13 @@ class _ByRange:
 class _DeviceCauses:
     """The idle time of one device by cause, added up batch of threads by batch of threads."""
 
-    def __init__(self, events: Events, device: int, ordinal: int, top: int, selection: Selection) -> None:
+    def __init__(self, events: Events, own: Int64s, ordinal: int, top: int, selection: Selection) -> None:
+        """Take the operations of the device."""
         self._events = events
-        self.device, self.ordinal = device, ordinal
-        found = device_gaps(events, device, selection)
-        took_time = events.operations.end_ns > events.operations.start_ns
-        own = took_time & (events.operations.device == device)
-        first_ns = int(events.operations.start_ns[np.argmax(own)])
+        self._own, self.ordinal = own, ordinal
+        found = device_gaps(events, own, selection)
+        took_time = events.operations.end_ns[own] > events.operations.start_ns[own]
+        first_ns = int(events.operations.start_ns[own[np.argmax(took_time)]])
         length_ns = found.end_ns - found.start_ns
         self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
         self._by_thread = ThreadGaps.of(events, found)
@@ -242,7 +246,7 @@ class _DeviceCauses:
     def longest(self, operation_name: Callable[[int], str], names: Sequence[str], name_of_group: Int64s) -> list[Gap]:
         """Return the longest gaps; ``names`` are those of the ranges, by id."""
         found = self._by_thread.gaps.some(self._listed)
-        before = _ended_last(self._events, self.device, found.start_ns)
+        before = _ended_last(self._events, self._own, found.start_ns)
         chains = ranges_of_gaps(
             self._events.ranges, name_of_group, self._by_thread.thread[self._listed], found.start_ns, found.end_ns
         )
@@ -327,9 +331,10 @@ def idle(
     groups = int(events.ranges.group.max(initial=-1)) + 1
     name_of_group = np.array([ids.setdefault(name, len(ids)) for name in range_names[:groups]], np.int64)
     all_lines = list(thread_batches(events, selection.window))
+    of_device = members(operations.device, 1 + max([int(operations.device.max(initial=0)), *devices]))
     explained, longest = [], []
     for index, ordinal in devices.items():
-        causes = _DeviceCauses(events, index, ordinal, top, selection)
+        causes = _DeviceCauses(events, of_device.of(index), ordinal, top, selection)
         for lines in all_lines:
             causes.add_threads(lines, timeline_of)
         explained.append(causes.result(range_names))
@@ -338,13 +343,13 @@ def idle(
     return Idle(tuple(explained), tuple(longest[:top]))
 
 
-def _ended_last(events: Events, device: int, end_ns: Int64s) -> Int64s:
+def _ended_last(events: Events, own: Int64s, end_ns: Int64s) -> Int64s:
     """Return the operation of a device that ends at each time; of several the first kind, then the last to start.
 
-    ``NONE`` where no operation of the device that took time ends then.
+    ``own`` are those of the device; ``NONE`` where none that took time ends then.
     """
     operations = events.operations
-    candidates = np.flatnonzero((operations.device == device) & np.isin(operations.end_ns, end_ns))
+    candidates = own[np.isin(operations.end_ns[own], end_ns)]
     candidates = candidates[operations.start_ns[candidates] < operations.end_ns[candidates]]
     keys = (-operations.start_ns[candidates], operations.kind[candidates], operations.end_ns[candidates])
     candidates = candidates[np.lexsort(keys)]

@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 from typing import ClassVar, Self
 
+NO_MEMORY = "there is not enough memory; close other programs, or raise the limit, as with: ulimit -v unlimited"
 _LINE_ENDS = {ord(end): repr(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 
 

@@ -34,7 +34,7 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "signals": frozenset(),
     "algorithms": _BASE,
     "model": _BASE | {"algorithms", "files"},
-    "trace": _DIGEST | {"files", "recorder"},
+    "trace": _DIGEST | {"files", "recorder", "signals"},
     "options": _DIGEST | {"trace"},
     "selection": _DIGEST | {"trace"},
     "sections": _DIGEST | {"trace", "options", "selection"},
@@ -49,7 +49,7 @@ ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "recorder": _BASE | {"files", "signals"},
     "workloads": _API | {"api", "recorder"},
     "cli": _API | {"api", "recorder", "workloads", "signals"},
-    "__main__": frozenset({"cli", "signals"}),
+    "__main__": frozenset({"cli", "errors", "signals"}),
 }
 """Each folder or module at the top of the package, and what else of the package it may import."""
 

@@ -11,10 +11,12 @@ import pytest
 from digests import TRACES, document, one, placed, spans, stored
 from nsys_digest.compare.runs import RunSet
 from nsys_digest.errors import BaselineMissing, OutputFailed, StoreUnreadable, UsageInvalid
+from nsys_digest.gate import baselines
 from nsys_digest.gate.baselines import Store, gpu_of
-from support import call, command, environment, snapshot, the_line
+from support import ROOT, call, command, environment, snapshot, the_line
 
 SERVE = TRACES / "serve.sqlite"
+GATE = ROOT / "fixtures" / "gate"
 
 
 def test_what_is_saved_comes_back(tmp_path: Path) -> None:
@@ -269,3 +271,20 @@ def test_traces_are_never_kept(tmp_path: Path) -> None:
 def test_a_side_needs_a_run() -> None:
     with pytest.raises(UsageInvalid):
         RunSet(())
+
+
+def test_what_was_saved_before_a_failure_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, written = baselines.write_whole, []
+
+    def second_fails(path: Path, data: bytes) -> None:
+        if written:
+            raise OSError(28, "No space left on device")
+        whole(path, data)
+        written.append(path)
+
+    monkeypatch.setattr(baselines, "write_whole", second_fails)
+    ran = call("baseline", "save", "main", GATE / "base_1.json", GATE / "base_1.json", "--store", tmp_path)
+    line = the_line(ran, 1, "output-failed")
+    assert line.startswith(f"{tmp_path / 'main'}: the baseline cannot be saved (No space left on device); ")
+    assert line.endswith(f"; {written[0]} was written whole, and nothing else")
+    assert [*tmp_path.rglob("*.json")] == written

@@ -67,6 +67,10 @@ def test_a_full_disk_hides_no_verdict(tmp_path: Path) -> None:
     assert ran.status == 5
     first, last = ran.err.splitlines()
     assert first.startswith("nsys-digest: /dev/full: cannot be written")
+    written = (
+        f"; {tmp_path / 'check.json'} was written whole, and nothing else; /dev/full may have a part [output-failed]"
+    )
+    assert first.endswith(written)
     assert last.endswith(" [check-failed]")
     assert json.loads((tmp_path / "check.json").read_text())["verdict"] == "fail"
     same = GATE / "base_1.json"

@@ -19,8 +19,10 @@ import pytest
 from builder import TraceBuilder
 from nsys_digest import summarize
 from nsys_digest.algorithms.intervals import union_lengths
+from nsys_digest.options import ON_REQUEST, SECTIONS
 from nsys_digest.sections.call_groups import only_places
 from nsys_digest.trace.collect.gpu import GpuTotals, Place
+from nsys_digest.trace.events import Operations
 
 Draw = Callable[[int], TraceBuilder]
 
@@ -121,6 +123,50 @@ def test_one_more_costs_a_few_calls(draw: Draw, most: int, tmp_path: Path) -> No
         summarize(path)  # what is imported and compiled on first use is done
         counts.append(calls_in(lambda path=path: summarize(path, threads=1)))
     assert (counts[1] - counts[0]) / 1_500 <= most
+
+
+class Compared(np.ndarray[Any, Any]):
+    """Numbers of devices; how many of them are compared with another number is counted."""
+
+    count = 0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc in (np.equal, np.not_equal):
+            Compared.count += self.size
+        plain = [np.asarray(one) if isinstance(one, Compared) else one for one in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+
+def devices(count: int) -> TraceBuilder:
+    """Draw for each device a thread with a step, in which it launches a collective and another kernel."""
+    trace = TraceBuilder()
+    for number in range(count):
+        at = 100 * number
+        trace.range("step", at, at + 90, thread=number + 1)
+        for kernel, name in enumerate(("ncclDevKernel_AllReduce_Sum", "gemm")):
+            launch, correlation = at + 20 * kernel, 2 * number + kernel + 1
+            trace.api("cudaLaunchKernel_v7000", launch, launch + 5, thread=number + 1, correlation=correlation)
+            trace.kernel(launch + 10, launch + 15, device=number, correlation=correlation, name=name)
+    return trace
+
+
+def test_no_device_looks_at_the_work_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the devices with as much work each compare twice as many numbers, not four times."""
+    init = Operations.__init__
+
+    def counted(self: Operations, *values: Any, **named: Any) -> None:
+        init(self, *values, **named)
+        object.__setattr__(self, "device", self.device.view(Compared))
+
+    monkeypatch.setattr(Operations, "__init__", counted)
+    counts = []
+    for size in (60, 120):
+        path = devices(size).write(tmp_path / f"{size}.sqlite")
+        Compared.count = 0
+        summarize(path, threads=1, sections=(*SECTIONS, *ON_REQUEST), steps="step")
+        counts.append(Compared.count)
+    assert counts[0] > 0
+    assert counts[1] <= 2.2 * counts[0]
 
 
 class Number(int):

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
+import numpy as np
 import pytest
 
 from builder import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, TraceBuilder
-from nsys_digest import DigestError, NotATrace, TraceUnreadable, inspect, summarize
+from nsys_digest import DigestError, NotATrace, OutOfResources, TraceUnreadable, inspect, summarize
+from nsys_digest.cli.memory import make_sure_of_room
 from nsys_digest.gate.policy import load_policy
 from nsys_digest.model.kernel_categories import load_kernel_categories
+from nsys_digest.trace import adbc
 from nsys_digest.trace.collect.whole import Scanned
 from nsys_digest.trace.connect import Connection
 from nsys_digest.workloads.phases.reader import read_log
@@ -567,18 +572,62 @@ def test_few_handles_are_left(reader: str, left: int, trace: Path) -> None:
 
 LITTLE_MEMORY = """
 import resource, sys
-from nsys_digest.cli import main
-resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) << 20,) * 2)
-sys.exit(main(sys.argv[2:]))
+from nsys_digest.__main__ import main
+limit, megabytes = sys.argv[1:3]
+sys.argv[1:3] = []
+resource.setrlimit(getattr(resource, limit), (int(megabytes) << 20,) * 2)
+sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("megabytes", [150, 220, 300])
+@pytest.mark.parametrize(
+    ("limit", "megabytes"),
+    [
+        *(("RLIMIT_AS", megabytes) for megabytes in (4, 16, 20, 24, 26, 60, 110, 150, 220, 300)),
+        *(("RLIMIT_DATA", megabytes) for megabytes in (2, 8, 10, 24, 70, 90)),
+    ],
+)
 @pytest.mark.slow
-def test_little_memory(megabytes: int, trace: Path) -> None:
-    ran = spawn(str(megabytes), "summarize", "-q", "-f", "text", trace, script=LITTLE_MEMORY)
-    if ran.status:
+def test_little_memory(limit: str, megabytes: int, trace: Path) -> None:
+    """From too little for the program's own modules on to nearly enough, which libraries of C do not stand."""
+    ran = spawn(limit, str(megabytes), "summarize", "-q", "-f", "text", trace, script=LITTLE_MEMORY)
+    if ran.status or megabytes < 75:
         assert "memory" in the_line(ran, 1, "out-of-resources")
+
+
+def test_memory_is_probed_only_where_it_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = dict.fromkeys((resource.RLIMIT_AS, resource.RLIMIT_DATA), resource.RLIM_INFINITY)
+    asked: list[int] = []
+
+    def refuse(_file: int, size: int, **_: int) -> None:
+        asked.append(size)
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr("resource.getrlimit", lambda which: (limits[which], resource.RLIM_INFINITY))
+    monkeypatch.setattr("mmap.mmap", refuse)
+    monkeypatch.delitem(sys.modules, "numpy")
+    make_sure_of_room()
+    assert asked == []
+    for which in limits:
+        with monkeypatch.context() as limited:
+            limited.setitem(limits, which, 1 << 30)
+            with pytest.raises(OutOfResources, match="there is not enough memory"):
+                make_sure_of_room()
+    assert len(asked) == len(limits)
+    monkeypatch.setitem(sys.modules, "numpy", np)  # it is there, and needs no more
+    make_sure_of_room()
+    assert len(asked) == len(limits)
+
+
+@pytest.mark.parametrize("which", [resource.RLIMIT_AS, resource.RLIMIT_DATA])
+def test_the_driver_is_left_where_memory_is_limited(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: dict[int, int] = {}
+    monkeypatch.setattr("resource.getrlimit", lambda which: (limits.get(which, resource.RLIM_INFINITY), 0))
+    assert adbc.has_room()
+    limits[which] = 256 << 20
+    assert not adbc.has_room()
+    limits[which] = 64 << 30
+    assert adbc.has_room()
 
 
 @pytest.mark.parametrize(

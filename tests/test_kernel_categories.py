@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sqlite3
+import subprocess
 from collections import defaultdict
 from pathlib import Path
 from re import _constants, _parser  # type: ignore[attr-defined]  # how Python itself reads a pattern
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from builder import TraceBuilder
 from nsys_digest.errors import CategoriesInvalid
 from nsys_digest.model.kernel_categories import (
     COMMUNICATION_KINDS,
@@ -20,7 +23,7 @@ from nsys_digest.model.kernel_categories import (
     KernelCategories,
     load_kernel_categories,
 )
-from support import ROOT
+from support import ROOT, command, environment
 
 SHIPPED = KernelCategories.shipped()
 
@@ -566,6 +569,12 @@ def kernel_time(trace: Path) -> dict[str, int]:
         return dict(base.execute(query))
 
 
+def strings_of(trace: Path) -> list[str]:
+    """Return all texts of an export, the names of its kernels among them."""
+    with sqlite3.connect(f"{trace.as_uri()}?mode=ro&immutable=1", uri=True) as base:
+        return [text for (text,) in base.execute("SELECT value FROM StringIds WHERE typeof(value) = 'text'")]
+
+
 @pytest.mark.parametrize("trace", sorted((ROOT / "fixtures" / "traces").glob("*.sqlite")), ids=lambda path: path.stem)
 def test_little_time_of_the_fixtures_is_left_over(trace: Path) -> None:
     spent: dict[str, int] = defaultdict(int)
@@ -661,6 +670,37 @@ def test_own_patterns_replace_the_shipped_ones(tmp_path: Path) -> None:
     assert kernel_categories.classify("ampere_sgemm_128x64_tn") is None
 
 
+@pytest.mark.parametrize("pattern", ["(e+)+#", "(e|ee)+#", "(?:e*)*e*#", "(e?){60}e{60}#"])
+def test_a_pattern_of_the_user_cannot_run_away(tmp_path: Path, pattern: str) -> None:
+    """Python's own expressions take longer than anybody waits: each `e` more doubles what they do."""
+    trace = TraceBuilder().kernel(0, 10, name="e" * 60).write(tmp_path / "trace.sqlite")
+    path = written(tmp_path, f"[[category]]\nname = 'mine'\npattern = '{pattern}'\n")
+    program = command("summarize", trace, "--categories", path, "-q", "--compact")
+    done = subprocess.run(program, env=environment(), capture_output=True, text=True, check=False, timeout=60)
+    assert [*json.loads(done.stdout)["categories"]] == [OTHER]
+
+
+def test_a_name_that_is_no_unicode_is_searched(tmp_path: Path) -> None:
+    text = "extends = false\n[[category]]\nname = 'mine'\npattern = 'x.y'\n"
+    categories = load_kernel_categories(written(tmp_path, text))
+    found = categories.classify_all(["x\udc80y", "xy", "x\0y", "x\u00e9y"])
+    assert [entry is not None for entry in found] == [True, False, True, True]
+
+
+def test_copies_of_shipped_patterns_take_what_these_take(tmp_path: Path) -> None:
+    """RE2 and Python's expressions agree on every text of the traces; what looks around is refused."""
+    plain = [entry for entry in SHIPPED.patterns if "(?!" not in entry.pattern and "(?<" not in entry.pattern]
+    assert len(plain) > 50
+    text = "".join(f"[[category]]\nname = 'c{i}'\npattern = '''{entry.pattern}'''\n" for i, entry in enumerate(plain))
+    own = load_kernel_categories(written(tmp_path, "extends = false\n" + text))
+    searches = [re.compile(entry.pattern) for entry in plain]
+    traces = [*(ROOT / "fixtures" / "traces").glob("*.sqlite"), *(ROOT.parent / "shared" / "traces").rglob("*.sqlite")]
+    names = sorted({name for trace in traces for name in strings_of(trace)} | {*NAMES.splitlines()})
+    assert len(names) > 1_000
+    expected = [next((f"c{i}" for i, search in enumerate(searches) if search.search(name)), None) for name in names]
+    assert [entry.category if entry else None for entry in own.classify_all(names)] == expected
+
+
 def test_the_first_match_wins(tmp_path: Path) -> None:
     text = "".join(f"[[category]]\nname = '{word}'\npattern = 'gemm'\n" for word in ("first", "second"))
     found = load_kernel_categories(written(tmp_path, text)).classify("ampere_sgemm")
@@ -696,8 +736,15 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
         ("[[category]]\nname = ''\npattern = 'x'", "mine.toml, category 1", "no name of a category"),
         ('[[category]]\nname = "a\\n"\npattern = "x"', "mine.toml, category 1", "no name of a category"),
         ("[[category]]\nname = 'a'\npattern = 'f('", "mine.toml, category 1", "no regular expression"),
-        ("[[category]]\nname = 'a'\npattern = '[[a]'", "mine.toml, category 1", "no regular expression"),
-        ("[[category]]\nname = 'a'\npattern = 'x{99999999999}'", "mine.toml, category 1", "no regular expression"),
+        ("[[category]]\nname = 'a'\npattern = '[[:a:]]'", "mine.toml, category 1", "no regular expression"),
+        ("[[category]]\nname = 'a'\npattern = 'x{9999}'", "mine.toml, category 1", "no regular expression"),
+        (
+            "[[category]]\nname = 'a'\npattern = 'x(?!y)'",
+            "mine.toml, category 1",
+            r"'x\(\?!y\)' is no regular .* of RE2",
+        ),
+        ("[[category]]\nname = 'a'\npattern = '(?<=x)y'", "mine.toml, category 1", "use neither look-around nor"),
+        ("[[category]]\nname = 'a'\npattern = '(x)\\1'", "mine.toml, category 1", "no regular expression of RE2"),
         ("[[category]]\nname = 'a'\npattern = 'x*'", "mine.toml, category 1", "matches the empty string"),
         ("[[category]]\nname = 'a'\npattern = ''", "mine.toml, category 1", "matches the empty string"),
         ("[[category]]\nname = 'gemm'\npattern = 'x'\nkind = 'reduce'", "mine.toml, category 1", "only communication"),

@@ -155,6 +155,17 @@ def test_the_status_of_the_program_is_passed_on_and_the_trace_kept(bench: Bench,
     assert bench.files() == ENDS
 
 
+def test_a_trace_whose_report_cannot_be_moved_is_named(bench: Bench) -> None:
+    (bench.folder / "out.sqlite").write_text("of an earlier recording")
+    (bench.folder / "out.nsys-rep" / "folder").mkdir(parents=True)
+    ran = bench.run("-q", "--force", "-o", "out", *bench.program("pass"))
+    assert the_line(ran, 6, "record-failed") == (
+        "out.nsys-rep: the report could not be moved there (Is a directory); choose another place with -o; out.sqlite "
+        "was written whole, and nothing else"
+    )
+    assert (bench.folder / "out.sqlite").read_bytes() == TRACE.read_bytes()
+
+
 def test_arguments_are_passed_intact(bench: Bench) -> None:
     odd = ["", " ", "a b", "it's", '"', "$HOME", "`id`", "a\nb", "*", "--force", "--", "-o", "\\", "é", "a=b", "%p"]
     ran = bench.run("-o", "out", *bench.program("import sys, json; print(json.dumps(sys.argv[1:-1]))", *odd))

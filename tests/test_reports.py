@@ -173,6 +173,24 @@ def test_a_signal_while_nsys_works(report: Path, tmp_path: Path) -> None:
         os.kill(int(note.read_text()), 0)
 
 
+@pytest.mark.slow
+def test_a_signal_while_a_trace_is_unpacked(temporary: Path, tmp_path: Path) -> None:
+    """Standard input that never ends is written into a temporary folder, which goes with the program."""
+    running = subprocess.Popen(
+        command("summarize", "-"), env=environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stdin is not None
+    running.stdin.write("SQLite format 3\0" + "x" * 2_000_000)
+    running.stdin.flush()
+    until = time.monotonic() + 30
+    while not [*temporary.glob("*/*")] and time.monotonic() < until:
+        time.sleep(0.02)
+    assert [*temporary.glob("*/*")]
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=30)
+    assert (running.returncode, said) == (143, "nsys-digest: terminated; nothing was written [terminated]\n")
+
+
 @pytest.mark.usefixtures("trace", "nsys")
 def test_exporting_needs_no_importer(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nsys_digest.recorder.find.missing_libraries", lambda _: ["libdw.so.1"])

@@ -35,7 +35,7 @@ from nsys_digest.cli.memory import make_sure_of_room
 from nsys_digest.cli.multi_value import MultiValueBaseline, MultiValueSides
 from nsys_digest.cli.scarce import shortage
 from nsys_digest.cli.usage import UsageError, usage_message
-from nsys_digest.errors import DigestError, OutOfResources, UsageInvalid
+from nsys_digest.errors import DigestError, OutOfResources, OutputFailed, RecordFailed, UsageInvalid
 
 app = typer.Typer(
     name="nsys-digest",
@@ -86,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(list(words))  # which typer takes apart
+    except (OutputFailed, RecordFailed) as error:
+        return _fail(output.with_written(str(error)), error.code, error.exit_status)
     except DigestError as error:
         return _fail(str(error), error.code, error.exit_status)
     except UsageError as error:
@@ -108,7 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.abandon_stdout()
         where = error.filename or "standard output"
         reason = error.strerror or error
-        return _fail(f"{where}: failed ({reason}); make room, or choose another place", "output-failed", 1)
+        failed = f"{where}: failed ({reason}); make room, or choose another place"
+        return _fail(output.with_written(failed), "output-failed", 1)
 
 
 _built = cache(typer.main.get_command)

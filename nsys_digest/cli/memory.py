@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 
-from nsys_digest.cli.scarce import NO_MEMORY
-from nsys_digest.errors import OutOfResources
+from nsys_digest.errors import NO_MEMORY, OutOfResources
 
 _M_MMAP_THRESHOLD = -3  # malloc.h of glibc
 _LARGE_BYTES = 4 << 20

@@ -221,11 +221,16 @@ def forget_written() -> None:
 
 
 def written_so_far() -> str:
-    """Say which outputs a command had written when it was interrupted, and which only in part."""
+    """Say which outputs a command had written when it was interrupted or failed, and which only in part."""
     whole = f"{', '.join(WRITTEN)} {'was' if len(WRITTEN) == 1 else 'were'} written whole, and nothing else"
     if _unfinished:
         return f"{whole if WRITTEN else 'nothing was written whole'}; {_unfinished[-1]} may have a part"
     return whole if WRITTEN else "nothing was written"
+
+
+def with_written(message: str) -> str:
+    """Return what is said of an output that failed, with what was written before, where something was."""
+    return f"{message}; {written_so_far()}" if WRITTEN else message
 
 
 def written_line() -> str:
@@ -269,7 +274,7 @@ def end_with(verdict: DigestError | None, failed: Sequence[OutputFailed]) -> Non
     """
     told = failed if verdict is not None else failed[1:]
     for error in told:
-        note(str(error), error.code)
+        note(with_written(str(error)), error.code)
     if verdict is not None:
         raise verdict
     if failed:

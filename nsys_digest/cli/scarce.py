@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nsys_digest.errors import OutOfResources
+from nsys_digest.errors import NO_MEMORY, OutOfResources
 from nsys_digest.files import is_scarce
 
-NO_MEMORY = "there is not enough memory; close other programs, or raise the limit, as with: ulimit -v unlimited"
 _HANDLES = "no further file can be opened; raise the limit, as with: ulimit -n 1024"
 _THREADS = "no further thread can be started; close other programs, or raise the limit, as with: ulimit -u 4096"
 _DEPTH = "it is nested too deeply to be worked on; write it again"

@@ -207,14 +207,16 @@ def _complete(name: str, base: Digest, head: Digest) -> bool:
 
 def _renamed_kernels(sides: Sides, kernel_categories: Callable[[], KernelCategories]) -> Names:
     known: list[KernelCategories] = []
+    apart = _counts_apart(sides)
 
     def category(name: str) -> str:
         if not known:
             known.append(kernel_categories())
+            known[0].classify_all([*apart[0], *apart[1]])
         pattern = known[0].classify(name)
         return pattern.category if pattern else OTHER
 
-    return renamed_kernels(*_counts_apart(sides), category)
+    return renamed_kernels(*apart, category)
 
 
 def _counts_apart(sides: Sides) -> tuple[dict[str, int], dict[str, int]]:

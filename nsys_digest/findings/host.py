@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nsys_digest.findings.thresholds import (
     FEWEST_SYNCS,
     MANY_KERNELS,
@@ -80,18 +82,19 @@ def _host_bound(view: View) -> Found | None:
         return Found(
             stake_ns,
             f"{_on(view, found.device)} waited {duration(stake_ns)} for the host's own code",
-            _host_advice(view, device),
+            _host_advice(()),
             (found.figure,),
         )
     long_ns = device.idle_ns - _short_gaps_ns(device)
     if _is_launch_bound(view, found.device) and long_ns < stake_ns:
         stake_ns, beyond = long_ns, f" in gaps of {duration(SHORT_GAP_NS)} and more"
-    ranges, where = _ranges(view, found.device, device, lengths=not beyond)
+    by_range = _by_range(view, device)
+    ranges, where = _ranges(found.device, by_range, lengths=not beyond)
     ranges += _one_gap(view, device)
     return Found(
         stake_ns,
         f"{_on(view, found.device)} waited {duration(stake_ns)}{beyond} for the host's own code{ranges}",
-        _host_advice(view, device),
+        _host_advice(by_range),
         (found.figure, *where),
     )
 
@@ -115,9 +118,9 @@ def _by_range(view: View, device: DeviceIdle) -> list[tuple[str, int]]:
     return sorted(((name, ns) for name, ns in by_name.items() if ns), key=lambda item: (-item[1], item[0]))
 
 
-def _ranges(view: View, name: str, device: DeviceIdle, *, lengths: bool) -> tuple[str, tuple[str, ...]]:
+def _ranges(name: str, by_range: Sequence[tuple[str, int]], *, lengths: bool) -> tuple[str, tuple[str, ...]]:
     """Return words for the ranges that have most of the host's idle time, and their figures."""
-    listed = _by_range(view, device)[:_NAMED]
+    listed = by_range[:_NAMED]
     if [range_name for range_name, _ in listed] in ([], [_NO_RANGE]):
         return ", in no NVTX range", ()
     words = ", ".join(f"{duration(ns)} {_in(name)}" if lengths else _in(name) for name, ns in listed)
@@ -129,10 +132,9 @@ def _in(name: str) -> str:
     return "in no range" if name == _NO_RANGE else f"in {short(name)}"
 
 
-def _host_advice(view: View, device: DeviceIdle | None) -> str:
-    by_name = [] if device is None else _by_range(view, device)
-    outside = dict(by_name).get(_NO_RANGE, 0)
-    if by_name and outside >= NO_RANGE_SHARE * sum(ns for _, ns in by_name):
+def _host_advice(by_range: Sequence[tuple[str, int]]) -> str:
+    outside = dict(by_range).get(_NO_RANGE, 0)
+    if by_range and outside >= NO_RANGE_SHARE * sum(ns for _, ns in by_range):
         return (
             "No range covers most of it: add some (torch.cuda.nvtx.range, nvtx.annotate) around data loading, "
             "scheduling, sampling and logging, and trace again to see which it is"

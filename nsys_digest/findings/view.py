@@ -89,10 +89,18 @@ class View:
         uses = Counter(device.device for device in self.digest.devices)
         return frozenset(ordinal for ordinal, count in uses.items() if count > 1)
 
+    @cached_property
+    def _by_ordinal(self) -> Mapping[str, list[Device]]:
+        """The devices that did work by what paths call their ordinal."""
+        found: dict[str, list[Device]] = {}
+        for _, device in self.devices:
+            found.setdefault(str(device.device), []).append(device)
+        return found
+
     def device_of(self, name: str) -> Device | None:
         """Return the device of some idle time, by how paths call that: of those that did work of its ordinal."""
         ordinal, _, number = name.partition("#")
-        fitting = [device for _, device in self.devices if str(device.device) == ordinal]
+        fitting = self._by_ordinal.get(ordinal, [])
         at = int(number or 1) - 1
         return fitting[at] if at < len(fitting) else None
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Self
 
+from nsys_digest.algorithms.patterns import ArrowMissing, PatternInvalid, check_pattern, is_found
 from nsys_digest.errors import CategoriesInvalid
 from nsys_digest.files import read_text_file
 from nsys_digest.model.base_types import CategoriesFile
@@ -50,7 +50,8 @@ _KEYS = ("name", "pattern", "kind", "note")
 class CategoryPattern:
     """One pattern, and the category of the kernels in whose names it is found.
 
-    ``source`` says where it stands: ``shipped 12`` or ``mine.toml 3``, both counted from 1.
+    ``source`` says where it stands: ``shipped 12`` or ``mine.toml 3``, both counted from 1. A shipped pattern is a
+    Python regular expression of bounded work; a user's is one of RE2, which cannot run away.
     """
 
     category: str
@@ -58,16 +59,18 @@ class CategoryPattern:
     kind: str | None = None
     note: str = ""
     source: str = ""
+    is_shipped: bool = False
 
 
 class KernelCategories:
-    """Patterns in order: the first one that is found in a name wins."""
+    """Patterns in order, a user's before the shipped ones: the first one that is found in a name wins."""
 
     def __init__(self, patterns: Iterable[CategoryPattern], file: CategoriesFile | None = None) -> None:
         """Take the patterns, and what is to be said of the file that they are from."""
         self.file = file
         self._patterns = tuple(patterns)
-        self._searches = tuple((re.compile(entry.pattern).search, entry) for entry in self._patterns)
+        self._own = tuple(entry for entry in self._patterns if not entry.is_shipped)
+        self._shipped = tuple((re.compile(entry.pattern).search, entry) for entry in self._patterns if entry.is_shipped)
         self._known: dict[str, CategoryPattern | None] = {}
 
     @property
@@ -83,9 +86,29 @@ class KernelCategories:
     def classify(self, name: str) -> CategoryPattern | None:
         """Return the first pattern that is found in a demangled kernel name, or None."""
         if name not in self._known:
-            start = name[:SEARCHED]
-            self._known[name] = next((entry for search, entry in self._searches if search(start)), None)
+            self.classify_all([name])
         return self._known[name]
+
+    def classify_all(self, names: Iterable[str]) -> list[CategoryPattern | None]:
+        """Return for each name the first pattern that is found in it, or None; faster than one name at a time."""
+        wanted = list(names)
+        new = [name for name in dict.fromkeys(wanted) if name not in self._known]
+        starts = [name[:SEARCHED] for name in new]
+        for name, start, own in zip(new, starts, self._first_own(starts), strict=True):
+            self._known[name] = own or next((entry for search, entry in self._shipped if search(start)), None)
+        return [self._known[name] for name in wanted]
+
+    def _first_own(self, texts: Sequence[str]) -> list[CategoryPattern | None]:
+        """Return for each text the first of the user's patterns that is found in it: they stand before the shipped."""
+        first: list[CategoryPattern | None] = [None] * len(texts)
+        left = [*range(len(texts))]
+        for entry in self._own:
+            found = is_found(entry.pattern, [texts[index] for index in left])
+            for index, hit in zip(left, found, strict=True):
+                if hit:
+                    first[index] = entry
+            left = [index for index, hit in zip(left, found, strict=True) if not hit]
+        return first
 
 
 def load_kernel_categories(path: Path | None) -> KernelCategories:
@@ -120,7 +143,18 @@ def load_kernel_categories(path: Path | None) -> KernelCategories:
 def _shipped() -> tuple[CategoryPattern, ...]:
     """Return the patterns of the package."""
     text = resources.files("nsys_digest.model").joinpath("kernel_categories.toml").read_text(encoding="utf-8")
-    return _read_patterns(tomllib.loads(text), "shipped", "kernel_categories.toml of nsys-digest")
+    tables = tomllib.loads(text)["category"]
+    return tuple(
+        CategoryPattern(
+            table["name"],
+            table["pattern"],
+            table.get("kind"),
+            table.get("note", ""),
+            f"shipped {number}",
+            is_shipped=True,
+        )
+        for number, table in enumerate(tables, 1)
+    )
 
 
 def _read_patterns(document: Mapping[str, object], source: str, place: str) -> tuple[CategoryPattern, ...]:
@@ -163,17 +197,17 @@ def _read_pattern(table: object, source: str, place: str) -> CategoryPattern:
 
 
 def _check_pattern(pattern: str, place: str) -> None:
-    """Raise when a pattern is no regular expression, or one that is found in every name."""
+    """Raise when a pattern is none that RE2 can do, or one that is found in every name."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)
-            compiled = re.compile(pattern)
-    except (re.error, RecursionError, OverflowError, FutureWarning) as error:
-        what = " ".join(str(error).split())
+        is_everywhere = check_pattern(pattern)
+    except PatternInvalid as error:
         raise CategoriesInvalid(
-            f"{place}: {pattern!r} is no regular expression: {what}; put \\ before a sign that stands for itself"
+            f"{place}: {pattern!r} is no regular expression of RE2: {error}; put \\ before a sign that stands for "
+            "itself, and use neither look-around nor back-references"
         ) from None
-    if compiled.search("") is not None:
+    except ArrowMissing:
+        raise CategoriesInvalid(f"{place}: patterns need pyarrow; install it: pip install pyarrow") from None
+    if is_everywhere:
         raise CategoriesInvalid(
             f"{place}: {pattern!r} matches the empty string, so every kernel; name part of a kernel"
         )

@@ -7,13 +7,17 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nsys_digest import signals
 from nsys_digest.recorder.find import Nsys
 
 _TICK_S: Final = 0.1
+_TICKS_TO_DIE: Final = 100
 _MOST_MESSAGES: Final = 5
 _LONGEST_MESSAGE: Final = 300
 _PROGRESS = re.compile(r"^(Processing \d+ events|\[\d+/\d+\]|\d+ events)|^[\[\]=\s\d%]*$")
@@ -41,15 +45,20 @@ def export(nsys: Nsys, report: Path, folder: Path, most_bytes: int) -> Exported:
     """
     out, log = folder / "trace.sqlite", folder / "log"
     command = [str(nsys.path), "export", "--type", "sqlite", "--quiet", "true", "--output", str(out), str(report)]
-    with log.open("wb") as said:
-        process = subprocess.Popen(  # noqa: S603 - the file is one that the user or the system installed as nsys
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, "TMPDIR": str(folder)},
-        )
+    started: list[subprocess.Popen[bytes]] = []
+    with log.open("wb") as said, signals.cleaned(lambda: _end_now(started)):
+        with signals.held():  # no signal comes between the start of nsys and the note of it
+            started.append(
+                subprocess.Popen(  # noqa: S603 - the file is one that the user or the system installed as nsys
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    env={**os.environ, "TMPDIR": str(folder)},
+                )
+            )
+        (process,) = started
         try:
             while process.poll() is None:
                 if _bytes_in(folder) > most_bytes:
@@ -66,11 +75,29 @@ def export(nsys: Nsys, report: Path, folder: Path, most_bytes: int) -> Exported:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End nsys and what it started, which are a session of their own."""
+    _kill(process)
+    process.wait()
+
+
+def _end_now(started: Iterable[subprocess.Popen[bytes]]) -> None:
+    """Do the same within the handler of a signal, which may have come in the midst of a look at the process."""
+    for process in started:
+        if process.returncode is None:
+            _kill(process)
+            for _ in range(_TICKS_TO_DIE):
+                with suppress(ChildProcessError):
+                    if os.waitpid(process.pid, os.WNOHANG) == (0, 0):
+                        time.sleep(_TICK_S / 10)
+                        continue
+                break
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
     if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()
-    process.wait()
 
 
 def _bytes_in(folder: Path) -> int:

@@ -19,7 +19,7 @@ from nsys_digest.recorder.options import Recording, check_options, nsys_command,
 from nsys_digest.recorder.supervise import Ended, Patience, Supervisor, program_words, signals_held, supported
 from nsys_digest.signals import SignalReceived
 
-_SUFFIXES = {".sqlite", ".nsys-rep", ".qdstrm"}
+_KINDS = {".sqlite": "trace", ".nsys-rep": "report", ".qdstrm": "raw data"}
 _PREFIX = ".nsys-digest-"
 _STEM = "trace"
 
@@ -79,7 +79,7 @@ def target_of(output: Path | None, recording: Recording) -> Target:
     if output is None:
         target = Target(Path(), _STEM)
         return target if recording.force or target.taken() is None else target.next()
-    name = output.stem if output.suffix in _SUFFIXES else output.name
+    name = output.stem if output.suffix in _KINDS else output.name
     target = Target(output.parent, name)
     if not name or name in {".", ".."} or output.is_dir():
         raise UsageInvalid(f"{output}: this is a folder; name a file in it")
@@ -181,12 +181,13 @@ def _outcome(nsys: Nsys, ended: Ended, target: Target, recording: Recording, wor
         raise _failure(nsys, ended, target, recording, work)
     place = target if recording.force or target.taken() is None else target.next()
     trace = _move(written.trace, place, ".sqlite", recording.force)
+    WRITTEN.append(str(trace))
     report = None
     if recording.keep_report and written.report.is_file():
         report = _move(written.report, place, ".nsys-rep", recording.force)
+        WRITTEN.append(str(report))
     elif recording.force:
         place.report.unlink(missing_ok=True)  # that of an earlier recording would go with the wrong trace
-    WRITTEN.extend(str(file) for file in (trace, report) if file is not None)
     stopped: DigestError | None = None
     if ended.timed_out:
         stopped = RecordTimedOut(
@@ -223,8 +224,8 @@ def _move(source: Path, target: Target, suffix: str, force: bool) -> Path:
                 return target.file(suffix)
     except OSError as error:
         raise RecordFailed(
-            f"{target.file(suffix)}: the trace could not be moved there ({error.strerror or error}); choose another "
-            "place with -o"
+            f"{target.file(suffix)}: the {_KINDS[suffix]} could not be moved there ({error.strerror or error}); choose "
+            "another place with -o"
         ) from None
 
 

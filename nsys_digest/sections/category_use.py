@@ -21,8 +21,10 @@ def category_use(
         both[0] += count
         both[1] += total_ns
     uses = []
-    for name, (count, total_ns) in sorted(totals.items(), key=lambda row: (-row[1][1], row[0])):
-        found = kernel_categories.classify(name)
+    rows = sorted(totals.items(), key=lambda row: (-row[1][1], row[0]))
+    for (name, (count, total_ns)), found in zip(
+        rows, kernel_categories.classify_all(name for name, _ in rows), strict=True
+    ):
         known = (found.category, found.kind, found.source, found.pattern) if found else (None, None, None, None)
         uses.append(KernelUse(name, count, total_ns, *known))
     return CategoryUse(file, tuple(uses))

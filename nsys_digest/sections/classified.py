@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from nsys_digest.algorithms.intervals import Intervals, subtract, union
+from nsys_digest.algorithms.intervals import Int64s, Intervals, subtract, union
+from nsys_digest.algorithms.members import members
 from nsys_digest.model.kernel_categories import COMMUNICATION, OTHER, CategoryPattern, KernelCategories
 from nsys_digest.trace.columns import Bools, Ints
 from nsys_digest.trace.events import Operations
@@ -24,9 +25,18 @@ class Classified:
     def __init__(self, operations: Operations, strings: Mapping[int, str], kernel_categories: KernelCategories) -> None:
         """Classify each label once."""
         names = full_names(operations.kernel_labels, strings)
-        self.patterns: list[CategoryPattern | None] = [kernel_categories.classify(name) for name in names]
+        self.patterns: list[CategoryPattern | None] = kernel_categories.classify_all(names)
         self.operations = operations
         self.is_kernel: Bools = operations.kind == GPU_KINDS.index("kernel")
+        self.is_collective = np.array([bool(kind_of_collective(found)) for found in self.patterns], bool)
+        """Whether a kernel of each label is a collective."""
+
+    def of_devices(self, devices: int) -> Iterator[Int64s]:
+        """Yield the kernels of each device, as positions among the operations."""
+        found = members(self.operations.device, devices)
+        for device in range(devices):
+            own = found.of(device)
+            yield own[self.is_kernel[own]]
 
     def by_name(self, names: Sequence[str]) -> tuple[list[str], Ints]:
         """Give each label one of a few names: return these, and the index into them of each operation.
@@ -39,24 +49,21 @@ class Classified:
         ids[self.is_kernel] = of_label[self.operations.label[self.is_kernel]] if of_label.size else 0
         return list(index), ids
 
-    def union(self, chosen: Bools) -> Intervals:
+    def union(self, chosen: Int64s) -> Intervals:
         """Return the union of the chosen operations."""
         return union(self.operations.start_ns[chosen], self.operations.end_ns[chosen])
 
 
 def exposed_collectives(kernels: Classified, devices: int) -> list[Intervals]:
     """Return for each device when a collective ran on it and no other kernel did."""
-    of_device = kernels.operations.device
-    return [collectives(kernels, kernels.is_kernel & (of_device == device))[1] for device in range(devices)]
+    return [collectives(kernels, own)[1] for own in kernels.of_devices(devices)]
 
 
-def collectives(kernels: Classified, own: Bools) -> tuple[Intervals, Intervals]:
+def collectives(kernels: Classified, own: Int64s) -> tuple[Intervals, Intervals]:
     """Return the union of the collectives among a device's kernels, and the part in which no other kernel ran."""
-    of_label = np.array([bool(kind_of_collective(found)) for found in kernels.patterns], bool)
-    collective = own.copy()
-    collective[own] = of_label[kernels.operations.label[own]]
-    total = kernels.union(collective)
-    return total, subtract(total, kernels.union(own & ~collective))
+    collective = kernels.is_collective[kernels.operations.label[own]]
+    total = kernels.union(own[collective])
+    return total, subtract(total, kernels.union(own[~collective]))
 
 
 def kind_of_collective(pattern: CategoryPattern | None) -> str:

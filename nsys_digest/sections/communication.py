@@ -16,15 +16,14 @@ def communication(kernels: Classified, devices: Sequence[int]) -> tuple[Communic
     kinds, kind = kernels.by_name([kind_of_collective(found) for found in kernels.patterns])
     operations = kernels.operations
     found = []
-    for index, ordinal in enumerate(devices):
-        own = kernels.is_kernel & (operations.device == index)
-        if not own.any():
+    for ordinal, own in zip(devices, kernels.of_devices(len(devices)), strict=True):
+        if not own.size:
             continue
         total, bare = collectives(kernels, own)
         by_kind = {}
         for number, name in enumerate(kinds):
-            chosen = own & (kind == number)
-            if name and chosen.any():
+            chosen = own[kind[own] == number]
+            if name and chosen.size:
                 length_ns = np.maximum(operations.end_ns[chosen] - operations.start_ns[chosen], 0)
                 by_kind[name] = KindTotal(length_ns.size, int(length_ns.sum()))
         ordered = dict(sorted(by_kind.items(), key=lambda row: (-row[1].sum_ns, row[0])))

@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, GroupedIntervals, Int64s, Intervals, grouped_union
 from nsys_digest.algorithms.lines import batches
+from nsys_digest.algorithms.members import by_value
 from nsys_digest.algorithms.streaming import StreamingUnion
 from nsys_digest.model.split_types import RangeCommunication
 from nsys_digest.sections.classified import Classified, kind_of_collective
@@ -62,9 +63,8 @@ def communication_by_range(
 
 def _covered(coverage: Sequence[Coverage], merged: GroupedIntervals, device: Int64s) -> Int64s:
     covered = np.zeros(device.size, np.int64)
-    for index, one in enumerate(coverage):
-        own = np.flatnonzero(device == index)
-        covered[own] = one.within(merged.start_ns[own], merged.end_ns[own])
+    for index, own in by_value(device):
+        covered[own] = coverage[index].within(merged.start_ns[own], merged.end_ns[own])
     return covered
 
 

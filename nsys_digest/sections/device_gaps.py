@@ -62,10 +62,13 @@ class ThreadGaps:
             yield slice(at, min(at + _SLICE, high))
 
 
-def device_gaps(events: Events, device: int, selection: Selection = WHOLE) -> DeviceGaps:
-    """Return the gaps between the busy stretches of a device; with a window all of it in which the device was idle."""
+def device_gaps(events: Events, own: Int64s, selection: Selection = WHOLE) -> DeviceGaps:
+    """Return the gaps between the busy stretches of a device; with a window all of it in which the device was idle.
+
+    ``own`` are its operations.
+    """
     operations = events.operations
-    own = np.flatnonzero((operations.device == device) & (operations.end_ns > operations.start_ns))
+    own = own[operations.end_ns[own] > operations.start_ns[own]]
     start_ns, end_ns = operations.start_ns[own], operations.end_ns[own]
     busy = union(start_ns, end_ns)
     between = gaps(busy) if selection.window is None else subtract(selection.window, busy)

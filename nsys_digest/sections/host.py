@@ -44,7 +44,8 @@ class _DeviceHost:
     def __init__(
         self, events: Events, activity: HostActivity, device: int, state_of_name: Int64s, selection: Selection
     ) -> None:
-        self.by_thread = ThreadGaps.of(events, device_gaps(events, device, selection))
+        own = np.flatnonzero(events.operations.device == device)
+        self.by_thread = ThreadGaps.of(events, device_gaps(events, own, selection))
         self._activity, self._state_of_name = activity, state_of_name
         groups = int(events.ranges.group.max(initial=-1)) + 1
         self._group_of_range = events.ranges.group

@@ -17,6 +17,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, intersect, joined, subtract
 from nsys_digest.algorithms.lines import Lines
+from nsys_digest.algorithms.members import members
 from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
@@ -142,14 +143,15 @@ class _DeviceCauses:
     """The idle time of one device by cause, added up batch of threads by batch of threads."""
 
     def __init__(
-        self, events: Events, device: int, ordinal: int, top: int, *, busy: Coverage, selection: Selection
+        self, events: Events, own: Int64s, ordinal: int, top: int, *, busy: Coverage, selection: Selection
     ) -> None:
+        """Take the operations of the device."""
         self._events, self._busy = events, busy
         self._syncs: list[tuple[Int64s, Int64s]] = []
         """Calls that waited, and how long each kept the device idle."""
         self._outside: list[Int64s] = []
-        self.device, self.ordinal = device, ordinal
-        found = device_gaps(events, device, selection)
+        self._own, self.ordinal = own, ordinal
+        found = device_gaps(events, own, selection)
         length_ns = found.end_ns - found.start_ns
         self.idle_ns, self.gap_count, self.histogram = int(length_ns.sum()), length_ns.size, _histogram(length_ns)
         self._by_thread = ThreadGaps.of(events, found)
@@ -162,7 +164,7 @@ class _DeviceCauses:
         by_place = np.argsort(place)
         self._listed = place[by_place]
         """The longest gaps."""
-        self._listed_busy_ns = _busy_before(events, device, found, longest[by_place], selection)
+        self._listed_busy_ns = _busy_before(events, own, found, longest[by_place], selection)
         self._listed_causes = np.zeros((len(CAUSES), self._listed.size), np.int64)
         alone = self._by_thread.unattributed()
         self._add(alone, _without_call(events, self._by_thread.gaps.some(alone)))
@@ -236,7 +238,7 @@ class _DeviceCauses:
     def longest(self, operation_name: Callable[[int], str], names: Sequence[str], name_of_group: Int64s) -> list[Gap]:
         """Return the longest gaps; ``names`` are those of the ranges, by id."""
         found = self._by_thread.gaps.some(self._listed)
-        before = ended_last(self._events, self.device, found.start_ns)
+        before = ended_last(self._events, self._own, found.start_ns)
         chains = ranges_of_gaps(
             self._events.ranges, name_of_group, self._by_thread.thread[self._listed], found.start_ns, found.end_ns
         )
@@ -283,7 +285,7 @@ def _longest(length_ns: Int64s, top: int) -> Int64s:
     return candidates[np.argsort(-length_ns[candidates], kind="stable")][:top]
 
 
-def _busy_before(events: Events, device: int, found: DeviceGaps, chosen: Int64s, selection: Selection) -> Int64s:
+def _busy_before(events: Events, own: Int64s, found: DeviceGaps, chosen: Int64s, selection: Selection) -> Int64s:
     """Return the busy time of a device before some of its gaps, in the window or since its first start.
 
     Gaps are in order of start.
@@ -294,8 +296,8 @@ def _busy_before(events: Events, device: int, found: DeviceGaps, chosen: Int64s,
     since_ns: Int64s
     if selection.window is None:
         operations = events.operations
-        own = (operations.end_ns > operations.start_ns) & (operations.device == device)
-        since_ns = start_ns - operations.start_ns[np.argmax(own)]
+        took_time = operations.end_ns[own] > operations.start_ns[own]
+        since_ns = start_ns - operations.start_ns[own[np.argmax(took_time)]]
     else:
         since_ns = selection.on_clock(start_ns)
     busy_ns: Int64s = since_ns - idle_before_ns[chosen]
@@ -335,9 +337,10 @@ def idle(
     groups = int(events.ranges.group.max(initial=-1)) + 1
     name_of_group = np.array([ids.setdefault(name, len(ids)) for name in range_names[:groups]], np.int64)
     all_lines = list(thread_batches(events, selection.window))
+    of_device = members(operations.device, 1 + max([int(operations.device.max(initial=0)), *devices]))
     explained, longest = [], []
     for index, ordinal in devices.items():
-        causes = _DeviceCauses(events, index, ordinal, top, busy=everywhere, selection=selection)
+        causes = _DeviceCauses(events, of_device.of(index), ordinal, top, busy=everywhere, selection=selection)
         for lines in all_lines:
             causes.add_threads(lines, timeline_of)
         explained.append(causes.result(range_names))
@@ -346,13 +349,13 @@ def idle(
     return Idle(tuple(explained), tuple(longest[:top]))
 
 
-def ended_last(events: Events, device: int, end_ns: Int64s) -> Int64s:
+def ended_last(events: Events, own: Int64s, end_ns: Int64s) -> Int64s:
     """Return the operation of a device that ends at each time; of several the first kind, then the last to start.
 
-    ``NONE`` where no operation of the device that took time ends then.
+    ``own`` are those of the device; ``NONE`` where none that took time ends then.
     """
     operations = events.operations
-    candidates = np.flatnonzero((operations.device == device) & np.isin(operations.end_ns, end_ns))
+    candidates = own[np.isin(operations.end_ns[own], end_ns)]
     candidates = candidates[operations.start_ns[candidates] < operations.end_ns[candidates]]
     keys = (-operations.start_ns[candidates], operations.kind[candidates], operations.end_ns[candidates])
     candidates = candidates[np.lexsort(keys)]

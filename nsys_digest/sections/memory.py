@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s, Intervals, exact_sum, intersect, union
+from nsys_digest.algorithms.members import members
 from nsys_digest.model.cuda_calls import COPY_CALLS, SET_CALLS, CallClass, is_one_of
 from nsys_digest.model.memory_types import Bandwidth, Copies, Memory, Migration, MoveCost, MoveCosts, Sets
 from nsys_digest.sections.durations import sorted_percentile
@@ -62,14 +63,15 @@ def memory(
             )
         )
     copies.sort(key=lambda one: (-one.sum_ns, one.direction, one.source_kind or "", one.destination_kind or ""))
+    of_device = members(operations.device, devices)
     sets = operations.kind == GPU_KINDS.index("memset")
     set_ns = np.maximum(operations.end_ns[sets] - operations.start_ns[sets], 0)
     return Memory(
         copies=tuple(copies),
         sets=Sets(int(np.count_nonzero(sets)), operations.set_bytes, int(set_ns.sum())),
         overlapped_with_kernels_ns=sum(
-            intersect(union_of_kind(operations, device, "memcpy"), union_of_kind(operations, device, "kernel")).total_ns
-            for device in range(devices)
+            intersect(union_of_kind(operations, own, "memcpy"), union_of_kind(operations, own, "kernel")).total_ns
+            for own in map(of_device.of, range(devices))
         ),
         migrations=_migrations(operations.copy_labels, label, size, part_ns),
         cpu_page_fault_count=faults.cpu,
@@ -135,8 +137,8 @@ def _migrations(labels: Sequence[CopyLabel], label: Int64s, size: Int64s, length
         if one.kind in MIGRATION_KINDS:
             rows.setdefault((_DIRECTIONS[one.kind], MIGRATION_CAUSES.get(one.cause)), []).append(index)
     found = []
-    for name, members in rows.items():
-        chosen = np.isin(label, members)
+    for name, of_row in rows.items():
+        chosen = np.isin(label, of_row)
         if not chosen.any():  # all are outside of what is looked at
             continue
         moved, ns = exact_sum(size[chosen]), int(length_ns[chosen].sum())
@@ -144,9 +146,9 @@ def _migrations(labels: Sequence[CopyLabel], label: Int64s, size: Int64s, length
     return tuple(sorted(found, key=lambda one: (-one.sum_ns, one.direction, one.cause or "")))
 
 
-def union_of_kind(operations: Operations, device: int, kind: str) -> Intervals:
-    """Return the union of the operations of one kind on a device."""
-    chosen = (operations.device == device) & (operations.kind == GPU_KINDS.index(kind))
+def union_of_kind(operations: Operations, own: Int64s, kind: str) -> Intervals:
+    """Return the union of those of one kind among some operations."""
+    chosen = own[operations.kind[own] == GPU_KINDS.index(kind)]
     return union(operations.start_ns[chosen], operations.end_ns[chosen])
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Int64s
+from nsys_digest.algorithms.members import members
 from nsys_digest.algorithms.shares import shares
 from nsys_digest.model.kernel_categories import OTHER
 from nsys_digest.model.split_types import WORK_WITHOUT_CATEGORY
@@ -43,10 +44,11 @@ def shared_out(kernels: Classified, devices: int, selection: Selection) -> Share
     name: Ints = of_kind[operations.kind]
     if of_label.size:
         name[kernels.is_kernel] = of_label[operations.label[kernels.is_kernel]]
-    took_time = operations.end_ns > operations.start_ns
+    of_device = members(operations.device, devices)
     found = np.zeros((devices, len(names)), np.int64)
     for device in range(devices):
-        own = np.flatnonzero(took_time & (operations.device == device))
+        own = of_device.of(device)
+        own = own[operations.end_ns[own] > operations.start_ns[own]]
         found[device] = shares(
             operations.start_ns[own], operations.end_ns[own], name[own], len(names), selection.window
         )

@@ -69,19 +69,26 @@ def _launched_by_process(events: Events) -> dict[int, _Launched]:
         linked = np.flatnonzero(operations.call[part] != NONE) + low
         length_ns = np.maximum(operations.end_ns[linked] - operations.start_ns[linked], 0)
         np.add.at(work_ns, operations.call[linked], length_ns)
-    threads: defaultdict[int, list[int]] = defaultdict(list)
-    for number, thread in enumerate(calls.threads):
-        threads[process_of_thread(thread)].append(number)
+    call = np.flatnonzero(work_ns)
+    processes = np.array([process_of_thread(thread) for thread in calls.threads], np.int64)
+    process = processes[calls.thread_of(call)]
+    by_process = np.argsort(process, kind="stable")
+    call, process = call[by_process], process[by_process]
     found = {}
-    for process, numbers in threads.items():
-        chosen = [np.flatnonzero(work_ns[calls.of_thread(one)]) + int(calls.edges[one]) for one in numbers]
-        call = np.concatenate(chosen)
-        if len(numbers) > 1:
-            call = call[np.argsort(calls.start_ns[call], kind="stable")]
-        if call.size:
-            before_ns = np.concatenate((np.zeros(1, np.int64), np.cumsum(work_ns[call])))
-            found[process] = _Launched(calls.start_ns[call], before_ns)
+    for part in _runs(process):
+        own = call[part]
+        own = own[np.argsort(calls.start_ns[own], kind="stable")]
+        before_ns = np.concatenate((np.zeros(1, np.int64), np.cumsum(work_ns[own])))
+        found[int(process[part.start])] = _Launched(calls.start_ns[own], before_ns)
     return found
+
+
+def _runs(sorted_values: Int64s) -> list[slice]:
+    """Return where the runs of equal values are."""
+    if not sorted_values.size:
+        return []
+    edges = [0, *(np.flatnonzero(np.diff(sorted_values)) + 1).tolist(), sorted_values.size]
+    return [slice(low, high) for low, high in pairwise(edges)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +134,9 @@ def step_candidates(events: Events, range_names: Sequence[str], marks: Marks | N
     if not work:
         return ()
     found: list[_Candidate] = []
-    hits = _hits(events, range_names, work)
-    for name, wanted in _chosen(range_names, [family(name) for name in range_names], hits):
+    families = [family(name) for name in range_names]
+    hits = _hits(events, families, work)
+    for name, wanted in _chosen(range_names, families, hits):
         found += _candidate("range", name, of_ranges(events.ranges, wanted, None), work)
     if marks is not None:
         counts = np.bincount(marks.name, minlength=len(marks.names))
@@ -187,30 +195,34 @@ def _chosen(names: Sequence[str], families: Sequence[str], weight: Int64s) -> It
         yield (texts.pop() if len(texts) == 1 else one), wanted
 
 
-def _hits(events: Events, range_names: Sequence[str], work: Mapping[int, _Launched]) -> Int64s:
+def _hits(events: Events, families: Sequence[str], work: Mapping[int, _Launched]) -> Int64s:
     """Return how many samples of the work lie in ranges of each group; 0 for families that cannot have most of it.
 
     So each range costs no more than a search among a thousand times. A family that launched half of the work after its
     first range has about half of the samples after the first that it has.
     """
     ids: dict[str, int] = {}
-    family_of = np.array([ids.setdefault(family(name), len(ids)) for name in range_names], np.int64)
+    family_of = np.array([ids.setdefault(one, len(ids)) for one in families], np.int64)
     ranges = events.ranges
-    hits = np.zeros(len(range_names), np.int64)
+    hits = np.zeros(len(families), np.int64)
     may_be = np.zeros(len(ids), bool)
     of_process: defaultdict[int, list[tuple[Int64s, Int64s, Int64s]]] = defaultdict(list)
-    for thread, global_tid in enumerate(ranges.threads):
-        own = work.get(global_tid & ~THREAD_BITS)
-        part = ranges.of_thread(thread)
-        for low in range(part.start, part.stop if own is not None else part.start, _SLICE):
-            assert own is not None
-            some = slice(low, min(low + _SLICE, part.stop))
+    processes = np.array(ranges.threads, np.int64) & ~np.int64(THREAD_BITS)
+    for low in range(0, ranges.start_ns.size, _SLICE):
+        rows = np.arange(low, min(low + _SLICE, ranges.start_ns.size))
+        process = processes[np.searchsorted(ranges.edges, rows, side="right") - 1]
+        by_process = np.argsort(process, kind="stable")
+        for part in _runs(process[by_process]):
+            one, some = int(process[by_process[part.start]]), rows[by_process[part]]
+            own = work.get(one)
+            if own is None:
+                continue
             first = np.searchsorted(own.samples_ns, ranges.start_ns[some], side="left")
             after = np.searchsorted(own.samples_ns, ranges.end_ns[some], side="left")
             real = np.flatnonzero(after > first)
-            of_process[global_tid & ~THREAD_BITS].append((ranges.group[some][real], first[real], after[real]))
-    for rows in of_process.values():
-        group, first, after = (np.concatenate(column) for column in zip(*rows, strict=True))
+            of_process[one].append((ranges.group[some][real], first[real], after[real]))
+    for found in of_process.values():
+        group, first, after = (np.concatenate(column) for column in zip(*found, strict=True))
         np.add.at(hits, group, after - first)
         count, earliest = np.zeros(len(ids), np.int64), np.full(len(ids), _SAMPLES)
         np.add.at(count, family_of[group], after - first)

@@ -17,6 +17,7 @@ from nsys_digest.algorithms.intervals import (
     union,
 )
 from nsys_digest.algorithms.lines import positions
+from nsys_digest.algorithms.members import members
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.sections.device_gaps import DeviceGaps, device_gaps
 from nsys_digest.sections.idle import causes_of
@@ -68,42 +69,47 @@ def work_of(events: Events, steps: Instances, devices: StepDevices, selection: S
     processes, which = np.unique(steps.process, return_inverse=True)
     known = np.zeros(which.size, bool)
     busy_ns, exposed_ns = (np.zeros(which.size, np.int64) for _ in range(2))
+    by_process = members(which, processes.size)
+    by_device = members(events.operations.device, len(devices.ordinals))
     own: dict[tuple[int, ...], list[int]] = {}
+    users: dict[int, list[int]] = {}
     for index, one in enumerate(processes.tolist()):
         own.setdefault(devices.of(one), []).append(index)
-    for together, members in own.items():
+        for device in devices.of(one):
+            users.setdefault(device, []).append(index)
+    for together, of_them in own.items():
         if together:
-            of_these = np.flatnonzero(np.isin(which, members))
+            of_these = np.concatenate([by_process.of(index) for index in of_them])
             known[of_these] = True
             within = start_ns[of_these], end_ns[of_these]
-            busy_ns[of_these] = Coverage(selection.clip_merged(_busy(events, together))).within(*within)
+            busy_ns[of_these] = Coverage(selection.clip_merged(_busy(events, map(by_device.of, together)))).within(
+                *within
+            )
             bare = [devices.exposed[device] for device in together]
             joint = union(*(np.concatenate(column) for column in zip(*bare, strict=True)))
             exposed_ns[of_these] = Coverage(selection.clip_merged(joint)).within(*within)
     causes_ns = np.zeros((len(CAUSES), which.size), np.int64)
-    for device in range(len(devices.ordinals)):
-        users = [index for together, members in own.items() if device in together for index in members]
-        of_these = np.flatnonzero(np.isin(which, users))
-        if of_these.size:
-            causes_ns[:, of_these] += causes_in_steps(
-                events, device, start_ns[of_these], end_ns[of_these], selection.window
-            )
+    for device, of_it in users.items():
+        of_these = np.concatenate([by_process.of(index) for index in of_it])
+        causes_ns[:, of_these] += causes_in_steps(
+            events, by_device.of(device), start_ns[of_these], end_ns[of_these], selection.window
+        )
     launched_busy_ns, launched_span_ns = launched_in(events, processes, which, start_ns, end_ns, selection)
     return StepWork(known, looked_at_ns, busy_ns, launched_busy_ns, launched_span_ns, exposed_ns, causes_ns)
 
 
-def _busy(events: Events, devices: tuple[int, ...]) -> Intervals:
-    """Return when any of the devices was busy."""
-    chosen = np.isin(events.operations.device, devices)
+def _busy(events: Events, of_devices: Iterable[Int64s]) -> Intervals:
+    """Return when any of some devices was busy, whose operations are given."""
+    chosen = np.concatenate([*of_devices])
     return union(events.operations.start_ns[chosen], events.operations.end_ns[chosen])
 
 
 def causes_in_steps(
-    events: Events, device: int, start_ns: Int64s, end_ns: Int64s, window: Intervals | None = None
+    events: Events, own: Int64s, start_ns: Int64s, end_ns: Int64s, window: Intervals | None = None
 ) -> Int64s:
     """Return the idle time of a device by cause in each stretch ``[start, end)``, shape (causes, n).
 
-    Only what lies in the window counts.
+    ``own`` are the operations of the device. Only what lies in the window counts.
 
     The gaps are cut wherever a stretch begins or ends, so that each piece is looked at once, however many stretches
     share it: what a stretch has is then the difference of two running sums.
@@ -112,7 +118,7 @@ def causes_in_steps(
     if window is not None:
         looked_at = intersect(looked_at, window)
     edges = np.unique(np.concatenate((start_ns, end_ns, *looked_at)))
-    pieces = _cut(device_gaps(events, device), edges)
+    pieces = _cut(device_gaps(events, own), edges)
     inside = Coverage(looked_at).within(pieces.start_ns, pieces.end_ns) > 0
     pieces = pieces.some(np.flatnonzero(inside))
     behind = np.searchsorted(edges, pieces.start_ns, side="right")

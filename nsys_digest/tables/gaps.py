@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from nsys_digest.model.idle_causes import CAUSES
-from nsys_digest.sections.idle import causes_of, device_gaps, ended_last
+from nsys_digest.sections.device_gaps import device_gaps
+from nsys_digest.sections.idle import causes_of, ended_last
 from nsys_digest.tables.columns import CALL, DEVICE, PROCESS
 from nsys_digest.tables.columns import CAUSES as CAUSE_COLUMNS
 from nsys_digest.tables.linked import Linked
@@ -26,7 +27,8 @@ def _rows(linked: Linked) -> Iterator[Rows]:
 def _of_device(linked: Linked, index: int, causes: Texts) -> Iterator[Rows]:
     events = linked.context.events
     operations = events.operations
-    found = device_gaps(events, index, linked.context.selection)
+    own = np.flatnonzero(operations.device == index)
+    found = device_gaps(events, own, linked.context.selection)
     causes_ns = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
     for position, amounts in causes_of(events, found):
         causes_ns[:, position] = amounts
@@ -40,7 +42,7 @@ def _of_device(linked: Linked, index: int, causes: Texts) -> Iterator[Rows]:
             "end_ns": gaps.end_ns,
             "duration_ns": gaps.end_ns - gaps.start_ns,
             **linked.device(np.full(gaps.start_ns.size, index)),
-            "before": linked.operation_name(ended_last(events, index, gaps.start_ns)),
+            "before": linked.operation_name(ended_last(events, own, gaps.start_ns)),
             "after": linked.operation_name(np.where((gaps.ended_by != NONE) & started, gaps.ended_by, NONE)),
             "cause": causes.of(causes_ns[:, part].argmax(axis=0)),
             **{f"{name}_ns": causes_ns[at, part] for at, name in enumerate(CAUSES)},

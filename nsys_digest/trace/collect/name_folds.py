@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
+from nsys_digest.algorithms.patterns import ArrowMissing, PatternInvalid, check_pattern, replaced
 from nsys_digest.errors import UsageInvalid
 from nsys_digest.trace.source import Tail
 
@@ -67,11 +68,9 @@ class NameFolds:
         """Return each text with every rule applied."""
         if not self._rules or not texts:
             return texts
-        array = _arrow().array(texts)
         for pattern, text in self._rules:
-            array = _compute().replace_substring_regex(array, pattern, text)
-        folded: list[str] = array.to_pylist()
-        return folded
+            texts = replaced(pattern, text, texts)
+        return texts
 
 
 class FoldOnce:
@@ -108,29 +107,12 @@ def _read(rule: str) -> tuple[str, str]:
     pattern, arrow, text = rule.partition(_ARROW)
     if not arrow or not pattern:
         raise UsageInvalid(f"there is no fold {rule!r}; give {NUMBERS}, or REGEX=>TEXT, such as 'request [0-9]+=>a'")
-    invalid: type[Exception] = _arrow().ArrowInvalid
     try:
-        probe = _arrow().array([""])
-        _compute().replace_substring_regex(probe, pattern, text)
-        matches_nothing = _compute().match_substring_regex(probe, pattern)[0].as_py()
-    except (invalid, UnicodeEncodeError) as error:
-        what = " ".join(str(error).split())
-        raise UsageInvalid(f"fold {rule!r} is wrong: {what}; patterns and \\1 are written as in RE2") from None
+        matches_nothing = check_pattern(pattern, text)
+    except PatternInvalid as error:
+        raise UsageInvalid(f"fold {rule!r} is wrong: {error}; patterns and \\1 are written as in RE2") from None
+    except ArrowMissing:
+        raise UsageInvalid("names cannot be folded without pyarrow; install it: pip install pyarrow") from None
     if matches_nothing:
         raise UsageInvalid(f"fold {rule!r} matches the empty text, so between all letters; name what it replaces")
     return pattern, text
-
-
-def _arrow() -> Any:
-    """Return Arrow, whose patterns are those of RE2; it takes time to import, which only those who fold pay."""
-    try:
-        import pyarrow
-    except (ImportError, SystemError):  # SystemError: a library that finds no memory while it is loaded
-        raise UsageInvalid("names cannot be folded without pyarrow; install it: pip install pyarrow") from None
-    return pyarrow
-
-
-def _compute() -> Any:
-    from pyarrow import compute
-
-    return compute

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from nsys_digest.errors import ExportFailed, NsysMissing, UsageInvalid
+from nsys_digest.files import WRITTEN
 from nsys_digest.trace.packings.magic import build_of_report, is_report
 from nsys_digest.trace.packings.room import Room, head_of
 
@@ -73,6 +74,7 @@ def export_report(path: Path, room: Room) -> Path:
             f"{kept}: the export cannot be kept there ({error.strerror or error}); choose another place for "
             "--keep-export"
         ) from None
+    WRITTEN.append(str(kept))
     return kept
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
+from nsys_digest import signals
 from nsys_digest.errors import DigestError, OutOfResources, TraceUnreadable
 from nsys_digest.units import size
 
@@ -139,17 +140,25 @@ def room_for(given: Path, options: Unpacking) -> Iterator[Room]:
     import shutil
     import tempfile
 
-    try:
-        folder = tempfile.mkdtemp(prefix="nsys-digest-")
-    except OSError as error:
-        raise OutOfResources(
-            f"{given}: no temporary folder can be made ({error.strerror or error}); name a folder to write in, in the "
-            "environment variable TMPDIR"
-        ) from None
-    try:
-        yield Room(given, Path(folder), options)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    made: list[str] = []
+
+    def take_away() -> None:
+        for folder in made:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    with signals.cleaned(take_away):
+        try:
+            with signals.held():  # no signal comes between the folder and the note of it
+                made.append(tempfile.mkdtemp(prefix="nsys-digest-"))
+        except OSError as error:
+            raise OutOfResources(
+                f"{given}: no temporary folder can be made ({error.strerror or error}); name a folder to write in, in "
+                "the environment variable TMPDIR"
+            ) from None
+        try:
+            yield Room(given, Path(made[0]), options)
+        finally:
+            take_away()
 
 
 def head_of(path: Path, count: int = 512) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from nsys_digest.model.base_types import (
@@ -28,7 +28,7 @@ from nsys_digest.model.section_types import (
 from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
 from nsys_digest.model.step_types import DispatchStep, StepCandidate, Steps
 from nsys_digest.model.stored_document import StoredDocument
-from nsys_digest.model.views import TOP, views
+from nsys_digest.model.views import SCREEN, Shown, views
 from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:
@@ -222,17 +222,28 @@ class Digest(StoredDocument):
         """The name of the program."""
         return TOOL
 
-    def to_text(self, *, top: int = TOP, width: int = 120, color: bool = False) -> str:
-        """Return the report for people, as ``--format text`` prints it; each list shows its first ``top`` rows."""
-        return views().text(self, top=top, width=width, color=color)
+    def to_text(
+        self,
+        *,
+        top: int | None = None,
+        full: bool = False,
+        sections: Iterable[str] | None = None,
+        width: int = 120,
+        color: bool = False,
+    ) -> str:
+        """Return the report for people, as ``--format text`` prints it: one screen of it.
 
-    def to_markdown(self, *, top: int = TOP) -> str:
-        """Return the report as GitHub-flavoured Markdown; each list shows its first ``top`` rows."""
-        return views().markdown(self, top=top)
+        ``full`` is all of it, and ``sections`` are the whole tables of these; each list shows its first ``top`` rows.
+        """
+        return views().text(self, _shown(top, full, sections), width=width, color=color)
+
+    def to_markdown(self, *, top: int | None = None, full: bool = False, sections: Iterable[str] | None = None) -> str:
+        """Return the report as GitHub-flavoured Markdown; the rest as :meth:`to_text`."""
+        return views().markdown(self, _shown(top, full, sections))
 
     def _repr_html_(self) -> str:
-        """Return the report as HTML, which a notebook shows."""
-        return views().html(self, top=TOP)
+        """Return one screen of the report as HTML, which a notebook shows."""
+        return views().html(self, SCREEN)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
         """Return one tidy DataFrame a table: kernels, api, nvtx, dispatch, devices; times in seconds.
@@ -242,6 +253,10 @@ class Digest(StoredDocument):
         from nsys_digest.model.dataframes import frames
 
         return frames(self)
+
+
+def _shown(top: int | None, full: bool, sections: Iterable[str] | None) -> Shown:
+    return Shown(top, full, None if sections is None else tuple(sections))
 
 
 ADDED: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.left_out)

@@ -29,23 +29,23 @@ from nsys_digest.report.steps import step_blocks
 from nsys_digest.units import MISSING, counted
 
 
-def section_blocks(digest: Digest, top: int) -> Iterator[Block]:
-    """Yield the blocks of the sections that the digest has."""
+def section_blocks(digest: Digest, top: int) -> Iterator[tuple[str, Block]]:
+    """Yield the blocks of the sections that the digest has, each with the name of its section."""
     if digest.idle is not None:
-        yield from _idle(digest.idle, top)
+        yield from (("idle", block) for block in _idle(digest.idle, top))
     if digest.steps is not None:
-        yield from step_blocks(digest.steps)
+        yield from (("steps", block) for block in step_blocks(digest.steps))
     if digest.launch is not None:
-        yield _launch(digest, top)
+        yield "launch", _launch(digest, top)
     if digest.categories is not None:
-        yield _categories(digest.categories)
+        yield "categories", _categories(digest.categories)
     yield from split_blocks(digest, top)
     if digest.communication is not None:
-        yield _communication(digest.communication)
+        yield "communication", _communication(digest.communication)
     if digest.memory is not None:
-        yield _memory(digest.memory)
+        yield "memory", _memory(digest.memory)
     if digest.dispatch_steps is not None:
-        yield _dispatch(digest.dispatch_steps, top)
+        yield "dispatch_steps", _dispatch(digest.dispatch_steps, top)
 
 
 _DEVICE_IDLE: Final = of(DeviceIdle, "idle_ns")

@@ -205,6 +205,8 @@ def _dispatch(digest: Digest, top: int) -> Block:
     if timeline:
         between = shown_inside(timeline[-1].start_ns - timeline[0].start_ns, "s")
         note = "; ".join(part for part in (note, f"{counted(len(timeline), 'mark')} over {between}") if part)
+    prefix = f"texts that begin with {named(digest.capture.dispatch_prefix)}, which servers write at each step"
+    note = "; ".join(part for part in (note, prefix) if part)
     return table("Dispatch marks, most first", _MARKS, ((digest, name) for name in names), note)
 
 

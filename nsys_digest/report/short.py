@@ -107,8 +107,7 @@ def _left_out(digest: Digest, shown: tuple[Block, ...], codes: list[str]) -> str
     if codes:
         named = ", ".join(dict.fromkeys(codes))
         parts.append(f"{counted(len(codes), 'more warning')} ({named})")
-    if others:
-        parts.append(f"{counted(len(others), 'more table')}")
-    parts.append("the rows behind the first")
+    tables = [counted(len(others), "more table")] if others else []
+    parts += [*tables, "the rows behind the first"]
     end = f", or --sections NAMES for whole tables: {', '.join(sections)}" if sections else ""
     return f"Left out: {', '.join(parts)}. To see it add --full{end}."

@@ -66,7 +66,7 @@ def steady_block(steps: Steps) -> Block:
             rows += [line((steps,), *_STEP_IDLE), line((steps,), *_BUSY)]
             if steps.exposed_communication is not None:
                 rows.append(line((steps,), *_STEP_EXPOSED))
-            if causes := _ranked(steps.idle_causes_ns, 3):
+            if causes := _ranked(steps.idle_causes_ns, 2):
                 rows.append(
                     ("idle in all", "; ".join(f"{doing_words(name)}: {_STEP_CAUSES.form(ns)}" for name, ns in causes))
                 )

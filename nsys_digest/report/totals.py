@@ -18,13 +18,13 @@ RANGES: Final = "NVTX ranges, longest union first"
 _TOTAL: Final = of(CountTotal, "total_ns")
 _COUNT: Final = of(CountTotal, "count")
 _CALL_COUNT: Final = of(CountTotal, "count", "calls")
-_SPREAD: Final = tuple(of(Durations, name) for name in ("min_ns", "p50_ns", "max_ns"))
+_SPREAD: Final[tuple[TableColumn, ...]] = tuple(of(Durations, name) for name in ("min_ns", "p50_ns", "max_ns"))
 
 
 def kernels(digest: Digest, top: int) -> Block:
     """Return the kernels of most time."""
     whole = sum(device.sum_ns["kernel"] for device in digest.devices)
-    columns = (_TOTAL, share(_TOTAL, whole), _COUNT, mean(_TOTAL, _COUNT), *_SPREAD, NAME_OF_ROW)
+    columns: list[TableColumn] = [_TOTAL, share(_TOTAL, whole), _COUNT, mean(_TOTAL, _COUNT), *_SPREAD, NAME_OF_ROW]
     rest = digest.kernel_count - sum(total.count for _, total in digest.top_kernels[:top])
     note = f"{counted(rest, 'kernel')} of other names" if rest else ""
     return table(KERNELS, columns, _spread(digest.top_kernels[:top], digest.kernel_durations), note)
@@ -32,7 +32,7 @@ def kernels(digest: Digest, top: int) -> Block:
 
 def calls(digest: Digest, top: int) -> Block:
     """Return the CUDA API calls of most time."""
-    columns = (_TOTAL, _CALL_COUNT, mean(_TOTAL, _CALL_COUNT), *_SPREAD, NAME_OF_ROW)
+    columns: list[TableColumn] = [_TOTAL, _CALL_COUNT, mean(_TOTAL, _CALL_COUNT), *_SPREAD, NAME_OF_ROW]
     rows = list(digest.api.items())[:top]
     return table(CALLS, columns, _spread(rows, digest.api_durations), more(len(digest.api) - len(rows)))
 

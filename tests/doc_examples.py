@@ -1,7 +1,7 @@
 """The console examples of the pages: written anew from what the program prints, with the same lines left out.
 
-``python -m tests.write_docs`` rewrites each in place. A line of dots keeps its place: what stands between two of them is
-found in what is printed now by its first and its last line, or by those most like them.
+``python -m tests.write_docs`` rewrites each in place. A line of dots keeps its place: what stands between two of them
+is found in what is printed now by its first and its last line, or by those most like them.
 """
 
 from __future__ import annotations

@@ -464,7 +464,7 @@ def assert_shown(shown: list[str], printed: list[str], where: str) -> None:
 
 
 def printed_as_shown(line: str, shown: str) -> str:
-    """Run the command of an example, whose output now is ``shown``; a page shows what a terminal gets, which is text."""
+    """Run the command of an example that shows this so far; a page shows what a terminal gets, which is text."""
     own_form = "--format" in line or "--init" in line
     on_terminal = " | " not in line and not own_form and not shown.startswith("{")
     before, failing, after = line.partition(" || ")

@@ -133,9 +133,12 @@ def _unless_piped(printed: Callable[[str, str], str]) -> Callable[[str, str], st
 def _write_examples(only: Sequence[str]) -> None:
     sys.path.insert(0, str(Path(__file__).parent))
     from doc_examples import rewritten
+    from notebook_cells import rewrite
     from test_docs import PAGES as ALL
     from test_docs import printed_as_shown
 
+    if not only:
+        rewrite((_DOCS / "notebook.ipynb").resolve())
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "fixtures").symlink_to(_DOCS.parent / "fixtures")
         os.chdir(folder)

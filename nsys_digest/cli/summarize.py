@@ -169,7 +169,8 @@ def command(
 def _shown(asked: SummarizeKeywords, *, full: bool) -> Shown:
     """Return how much of the digest to show: exactly the sections that are named, and all of it for ``all``."""
     named = asked.get("sections")
-    sections = None if named is None else (*named, *(["by_device"] if asked.get("by_device") else []))
+    also = [name for name in ("by_device", "steps") if asked.get(name)]
+    sections = None if named is None else (*(named or ["base"]), *also)
     return Shown(asked.get("top"), full or ("sections" in asked and named is None), sections)
 
 

@@ -245,6 +245,36 @@ class Digest(StoredDocument):
         """Return one screen of the report as HTML, which a notebook shows."""
         return views().html(self, SCREEN)
 
+    def __getitem__(self, figure: str) -> float | dict[str, float | None] | None:
+        """Return a figure by its path, as ``digest["nvtx.step.union_s"]``; see docs/library.md.
+
+        Raises:
+            KeyError: there is no such figure.
+
+        """
+        from nsys_digest.model.figure_access import figure_by_path
+
+        return figure_by_path(self, figure)
+
+    def __contains__(self, figure: object) -> bool:
+        """Tell whether there is a figure of that path."""
+        if not isinstance(figure, str):
+            return False
+        try:
+            self[figure]
+        except KeyError:
+            return False
+        return True
+
+    __iter__: ClassVar[None] = None
+    """Figures have no numbers, by which Python would else go through them."""
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return the paths of all figures, which a notebook completes."""
+        from nsys_digest.model.figures import paths_of
+
+        return paths_of(self)
+
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
         """Return one tidy DataFrame a table: kernels, api, nvtx, dispatch, devices; times in seconds.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from nsys_digest.errors import UsageInvalid
 from nsys_digest.model.base_types import OPERATION_KINDS, Capture, Device, DeviceProcess
-from nsys_digest.model.digest import Digest
+from nsys_digest.model.digest import ON_REQUEST, SECTIONS, Digest
 from nsys_digest.model.inspection import Inspection, TableFact
 from nsys_digest.model.quantity import shown_inside
 from nsys_digest.report import totals
@@ -45,15 +46,29 @@ def digest_report(digest: Digest, top: int) -> Report:
 
 
 def sections_report(digest: Digest, sections: Collection[str], top: int) -> Report:
-    """Arrange some sections of a digest and nothing else, steps apart; no section is the base."""
-    wanted = {*sections, "steps"} if sections else {BASE, "nvtx", "steps"}
+    """Arrange some sections of a digest and nothing else; no section is ``base``: what every digest has.
+
+    Raises:
+        UsageInvalid: there is no section of such a name.
+
+    """
+    wanted = set(sections) or {BASE}
+    if unknown := wanted - {BASE, "steps", *SECTIONS, *ON_REQUEST}:
+        known = ", ".join((BASE, *SECTIONS, *ON_REQUEST, "steps"))
+        raise UsageInvalid(f"no section {', '.join(sorted(unknown))}; there are {known}")
+    blocks = [
+        (name, block)
+        for name, block in tagged_blocks(digest, top)
+        if block.rows and (name in wanted or (name == "nvtx" and BASE in wanted))
+    ]
+    empty = [name for name in sections if name not in {found for found, _ in blocks}]
     return Report(
         title=digest.file,
         facts=tuple(headline(digest, brief=True)),
         bars=(),
-        blocks=filled(block for name, block in tagged_blocks(digest, top) if name in wanted),
+        blocks=filled(block for _, block in blocks),
         warnings=digest.warnings,
-        notes="",
+        notes=f"Nothing to show of {', '.join(empty)}." if empty else "",
     )
 
 

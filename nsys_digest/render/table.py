@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from nsys_digest.render.escape import one_line
+from nsys_digest.render.escape import one_line, shortened_names
 from nsys_digest.render.wrap import shortened, wrapped
 from nsys_digest.report.blocks import Block, Column
 
@@ -106,11 +106,7 @@ def _escaped(block: Block) -> list[tuple[str, ...]]:
     """Return the rows with cells that a terminal can be sent."""
     columns = []
     for column, cells in zip(block.columns, zip(*block.rows, strict=True), strict=True):
-        shown = (
-            [column.joint.join(map(one_line, cell.split(column.joint))) for cell in cells]
-            if column.joint
-            else (list(map(one_line, cells)))
-        )
+        shown = [one_line(shortened_names(cell, column.joint)) for cell in cells]
         columns.append(_shortened(shown, column.joint) if column.kind == "name" else shown)
     return list(zip(*columns, strict=True))
 

@@ -271,7 +271,7 @@ class Digest(StoredDocument):
 
     def _ipython_key_completions_(self) -> list[str]:
         """Return the paths of all figures, which a notebook completes."""
-        from nsys_digest.model.figures import paths_of
+        from nsys_digest.model.figure_access import paths_of
 
         return paths_of(self)
 

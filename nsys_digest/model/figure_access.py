@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from typing import Final
 
 from nsys_digest.model.digest import Digest
-from nsys_digest.model.figures import paths_of, select, value_of
+from nsys_digest.model.figures import ANY, Figure, figures, select, value_of
 from nsys_digest.model.paths import Pattern, parse_path, path_text
 from nsys_digest.units import to_ns
 
@@ -37,6 +38,17 @@ def figure_by_path(digest: Digest, text: str) -> float | dict[str, float | None]
     if pattern.literal:
         return next(iter(values.values()))
     return {f"{path[:-2]}_ns" if in_ns else path: value for path, value in values.items()}
+
+
+def paths_of(digest: Digest) -> list[str]:
+    """Return the path of every figure of a digest as text, in the order of its document."""
+    return [path_text(tuple(_keys(figure))) for figure in figures(digest)]
+
+
+def _keys(figure: Figure) -> Iterator[str]:
+    names = iter(figure.names)
+    for key in figure.figure.split("."):
+        yield next(names) if key == ANY else key
 
 
 def _found(digest: Digest, pattern: Pattern) -> dict[str, float | None]:

@@ -117,11 +117,6 @@ def value_of(digest: Digest, path: Path) -> float | None:
     return number
 
 
-def paths_of(digest: Digest) -> list[str]:
-    """Return the path of every figure of a digest as text, in the order of its document."""
-    return [path_text(path) for path, _, _, _ in _all(_tree(), digest.to_dict(), (), ())]
-
-
 def select(pattern: Pattern, document: Json) -> dict[Path, float | None]:
     """Return the figures of a document that a pattern matches, in the order of the document; None for null."""
     return dict(_selected(_tree(), document, pattern, ()))

@@ -15,7 +15,20 @@ from typing import TYPE_CHECKING
 from nsys_digest.model.views import VIEWS
 
 if TYPE_CHECKING:
-    from nsys_digest.api import OneRun, Runs, check, classify, diff, inspect, json_schema, load, load_side, summarize
+    from nsys_digest.api import (
+        OneRun,
+        Runs,
+        check,
+        classify,
+        diff,
+        inspect,
+        json_schema,
+        load,
+        load_side,
+        scrub,
+        summarize,
+        verify_scrub,
+    )
     from nsys_digest.compare.diff import Diff
     from nsys_digest.compare.runs import Run, RunSet
     from nsys_digest.errors import (
@@ -49,6 +62,7 @@ if TYPE_CHECKING:
     from nsys_digest.model.figures import Figure, figures
     from nsys_digest.model.finding_types import Evidence, Finding
     from nsys_digest.model.inspection import Inspection
+    from nsys_digest.model.scrubbed import Scrubbed, Verified
     from nsys_digest.model.stored_inspection import StoredInspection
     from nsys_digest.model.views import Views
     from nsys_digest.options import SummarizeKeywords, SummarizeOptions
@@ -72,6 +86,8 @@ _HOMES = {
     "Run": "compare.runs",
     "Runs": "api",
     "RunSet": "compare.runs",
+    "Scrubbed": "model.scrubbed",
+    "Verified": "model.scrubbed",
     "StoredInspection": "model.stored_inspection",
     "SummarizeKeywords": "options",
     "SummarizeOptions": "options",
@@ -84,7 +100,9 @@ _HOMES = {
     "json_schema": "api",
     "load": "api",
     "load_side": "api",
+    "scrub": "api",
     "summarize": "api",
+    "verify_scrub": "api",
     **dict.fromkeys(
         (
             "BaselineMissing",
@@ -147,6 +165,7 @@ __all__ = [
     "Run",
     "RunSet",
     "Runs",
+    "Scrubbed",
     "StoreUnreadable",
     "StoredInspection",
     "SummarizeKeywords",
@@ -155,6 +174,7 @@ __all__ = [
     "TraceUnreadable",
     "UsageInvalid",
     "ValueUnreadable",
+    "Verified",
     "__version__",
     "check",
     "classify",
@@ -164,7 +184,9 @@ __all__ = [
     "json_schema",
     "load",
     "load_side",
+    "scrub",
     "summarize",
+    "verify_scrub",
 ]
 
 

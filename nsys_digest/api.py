@@ -32,6 +32,8 @@ from nsys_digest.options import SummarizeKeywords, SummarizeOptions, options_of
 from nsys_digest.sections.summary import classify_trace, inspect_trace, summarize_trace
 from nsys_digest.trace.open import unpacked
 from nsys_digest.trace.packings.input_path import input_path
+from nsys_digest.trace.scrub.scrub import scrub as scrub
+from nsys_digest.trace.scrub.scrub import verify_scrub as verify_scrub
 
 OneRun: TypeAlias = str | os.PathLike[str] | Digest
 Runs: TypeAlias = OneRun | Sequence[OneRun] | RunSet

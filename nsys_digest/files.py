@@ -6,6 +6,8 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -71,12 +73,25 @@ def write_whole(path: Path, data: bytes) -> None:
         OSError: it could not be written; a file that was there is unchanged.
 
     """
+    with whole(path) as part, part.open("wb") as file:
+        file.write(data)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give an empty private file beside the target; when it is filled, put it in the target's place in one step.
+
+    Raises:
+        OSError: it could not be written; a file that was there is unchanged.
+
+    """
     part = path.parent / f".nsys-digest-{secrets.token_hex(8)}.part"
     with signals.cleaned(lambda: part.unlink(missing_ok=True)):  # before the file is there: no signal comes between
         try:
-            with open(part, "xb", opener=_open_private) as file:
-                file.write(data)
-                file.flush()
+            with open(part, "xb", opener=_open_private):
+                pass
+            yield part
+            with part.open("rb+") as file:
                 os.fsync(file.fileno())
             part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
             with signals.held():

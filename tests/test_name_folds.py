@@ -13,7 +13,7 @@ from builder import TraceBuilder
 from nsys_digest import diff, summarize
 from nsys_digest.errors import CapturesMismatch, UsageInvalid
 from nsys_digest.model.digest import Digest
-from nsys_digest.trace import adbc
+from nsys_digest.trace import arrow_texts
 from nsys_digest.trace.collect import name_folds
 from nsys_digest.trace.collect.name_folds import FoldOnce, NameFolds, fold_name
 from nsys_digest.trace.source import Reader
@@ -64,7 +64,7 @@ def jax_like() -> TraceBuilder:
 def test_xla_names_are_one_by_default(
     many: int, reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adbc, "_MANY_TEXTS", many)
+    monkeypatch.setattr(arrow_texts, "_MANY_TEXTS", many)
     path = jax_like().write(tmp_path / "t.sqlite")
     found = {name: (ranges.count, ranges.sum_ns) for name, ranges in summarize(path, reader=reader).nvtx.items()}
     assert found == {"TSL:Thunk:#hlo_op=dot.1#": (6, 18), "TSL:Thunk:#hlo_op=mul.2#": (6, 12)}

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from builder import VERSIONS
-from nsys_digest import summarize
 from nsys_digest.model.step_types import Step, Steps
-from nsys_digest.sections import registry
-from nsys_digest.sections import steps as section
-from nsys_digest.sections.section import Context, Made
+from nsys_digest.options import options_of
+from nsys_digest.sections.summary import summarize_selection
 from nsys_digest.selection import Selection, select
 from oracle_account import random_account_trace
 from oracle_steps import expected_steps
@@ -68,15 +65,12 @@ def test_random_traces(version: str, windowed: bool, tmp_path: Path, monkeypatch
         selection = drawn_windows(rng) if windowed else select()
         looked_at = [at for start, end in selection.stretches or () for at in range(start, end)] if windowed else None
 
-        def make(context: Context, selection: Selection = selection) -> Made:
-            return section._make(replace(context, selection=selection))
-
-        monkeypatch.setattr(registry, "SECTIONS", (replace(section.SECTION, make=make),))
         for asked, is_step, warmup in CASES:
             wanted = expected_steps(path, is_step, classify=class_of, warmup=warmup, window=looked_at)
             if not expected_steps(path, is_step, classify=class_of):
                 continue
-            steps = summarize(path, sections=[], steps=asked, warmup=warmup).steps
+            options = options_of({"sections": [], "steps": asked, "warmup": warmup})
+            steps = summarize_selection(path, selection, options).steps
             assert steps is not None
             check(steps, wanted)
             measured[asked] += len(wanted)

@@ -26,6 +26,7 @@ from nsys_digest.cli import (
     output,
     record,
     schema,
+    scrub,
     summarize,
     workload,
 )
@@ -50,6 +51,7 @@ app.command("check", cls=MultiValueBaseline)(check.command)
 app.add_typer(baseline.app, name="baseline")
 app.command("inspect")(inspect.command)
 app.command("categories")(categories.command)
+app.command("scrub")(scrub.command)
 app.command("schema")(schema.command)
 # What follows the program's name is the program's own, whether or not -- stands before it.
 app.command("record", context_settings={"allow_interspersed_args": False})(record.command)

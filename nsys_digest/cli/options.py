@@ -28,6 +28,7 @@ def _input(text: str) -> Path:
 
 _TRACE: Final = "An nsys export or report, packed or not; an address; - for standard input."
 Trace: TypeAlias = Annotated[Path, typer.Argument(metavar="TRACE", parser=_input, help=_TRACE)]
+OptionalTrace: TypeAlias = Annotated[Path | None, typer.Argument(metavar="[TRACE]", parser=_input, help=_TRACE)]
 TraceOrDigest: TypeAlias = Annotated[
     Path, typer.Argument(metavar="TRACE", parser=_input, help=f"{_TRACE} Or a stored digest, or @NAME.")
 ]

@@ -58,6 +58,7 @@ class Inspection:
     times_exact: bool = label("whether these positions and all rows are exact")
     missing: tuple[str, ...] = label("what is missing, and why it matters")
     diagnostics: tuple[LogLine, ...] = part("warnings and errors of the collector's own log")
+    credentials: tuple[str, ...] = label("names of environment variables in it that may hold a password, key or token")
 
     def __repr__(self) -> str:
         """Return the file and its size, and not all tables."""

@@ -14,7 +14,7 @@ from nsys_digest.errors import UsageInvalid
 _TIME: Final = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-zµμ]*)")
 _SCALES: Final = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "μs": 10**3, "ns": 1}
 _MOST_NS: Final = 2**62
-_NUMBERED: Final = re.compile(r"(.+)#([0-9]{1,18})(?:\.\.([0-9]{1,18}))?", re.DOTALL)
+_INSTANCES: Final = re.compile(r"([0-9]{1,18})(?:\.\.([0-9]{1,18}))?")
 _LONGEST: Final = 1_000
 _EXAMPLES: Final = "write FROM:TO such as 6.5s:7s, 250ms: or 10%:90%"
 
@@ -244,20 +244,28 @@ def _piece_of(text: str) -> Piece:
     if not text:
         raise UsageInvalid("a range is named by an empty text; give its name, with * for any text")
     before, between, behind = text.partition("..")
-    if between and before and behind and not (_NUMBERED.fullmatch(before) and behind.isdigit()):
+    if between and before and behind and not (_numbered(before) and behind.isdigit()):
         return Piece(text, _instances_of(before), _instances_of(behind))
     return Piece(text, _instances_of(text), None)
 
 
 def _instances_of(text: str) -> Instances:
-    found = _NUMBERED.fullmatch(text)
+    found = _numbered(text)
     if found is None:
         return Instances(text, None, None)
-    first = int(found[2])
-    last = first if found[3] is None else int(found[3])
+    name, first, last = found
     if not 1 <= first <= last:
         raise UsageInvalid(f"{_shown(text)} names no instance; count from 1, as in NAME#3 or NAME#2..9")
-    return Instances(found[1], first, last)
+    return Instances(name, first, last)
+
+
+def _numbered(text: str) -> tuple[str, int, int] | None:
+    """Return (name, first, last) of a text such as ``NAME#2..9``; None where it has no number."""
+    name, _, numbers = text.rpartition("#")
+    found = _INSTANCES.fullmatch(numbers)
+    if not name or found is None:
+        return None
+    return name, int(found[1]), int(found[2] or found[1])
 
 
 def _shown(text: str) -> str:

@@ -278,6 +278,12 @@ def inspection_report(found: Inspection) -> Report:
             tuple((line,) for line in found.missing),
         ),
         Block(
+            "Variables that may hold a password, key or token",
+            (Column("in the environment that the trace holds", "name"),),
+            tuple((named(name),) for name in found.credentials),
+            "their values are in the file: nsys-digest scrub makes a copy without" if found.credentials else "",
+        ),
+        Block(
             "The collector's own warnings and errors",
             (Column("message", "text"),),
             tuple(

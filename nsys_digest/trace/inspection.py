@@ -8,6 +8,7 @@ from nsys_digest.errors import TraceUnreadable
 from nsys_digest.model.base_types import Gpu, Traced
 from nsys_digest.model.inspection import Inspection, LogLine, ProcessFact, TableFact
 from nsys_digest.trace.nsys.capture import read_capture
+from nsys_digest.trace.nsys.private import credentials
 from nsys_digest.trace.nsys.tables import event_tables, gpu_tables, is_read, missing_columns, process_of
 from nsys_digest.trace.nsys.traced import missing_tables
 from nsys_digest.trace.source import Source
@@ -57,6 +58,7 @@ def inspect_source(source: Source) -> Inspection:
         times_exact=exact,
         missing=(*absent, *lacking, *unreadable),
         diagnostics=tuple(LogLine(line.severity, line.text, line.count) for line in facts.diagnostics),
+        credentials=credentials(source),
         traced=Traced(facts.traced.cuda, facts.traced.nvtx),
         recorded_at=utc_text(facts.recorded_at_ns),
     )

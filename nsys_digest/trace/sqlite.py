@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from nsys_digest.trace.source import Alternatives, Batch, Begins, Column, Less, 
 _DENSE_ROW_BYTES: Final = 8
 _STRINGS_AT_ONCE = 500
 _EDGE_ROWS = 1000
+_ROWS_AT_ONCE = 10_000
 
 # SQLite writes the text of a table so, whatever its author wrote before the name: "build.c", sqlite3EndTable.
 _TABLE = re.compile(r"CREATE\s+TABLE\b", re.IGNORECASE)
@@ -75,7 +76,7 @@ class SqliteSource:
         for row in self._connection.all("SELECT name, type, sql, rootpage FROM sqlite_master"):
             name, kind, sql = ("" if value is None else _as_text(value) for value in row[:3])
             if kind == "table" and _TABLE.match(sql) and row[3]:
-                info = self._connection.all(f"PRAGMA table_info({_quoted(name)})")
+                info = self._connection.all(f"PRAGMA table_info({quoted(name)})")
                 if info:
                     tables[name] = tuple(_as_text(column[1]) for column in info)
             elif kind in ("table", "view"):
@@ -100,7 +101,7 @@ class SqliteSource:
             taken = {column.lower() for column in self._tables[table]}
             free = [alias for alias in ("rowid", "_rowid_", "oid") if alias not in taken]
             self._keys[table] = (
-                free[0] if free and self._connection.can(f"SELECT {free[0]} FROM {_quoted(table)}") else None
+                free[0] if free and self._connection.can(f"SELECT {free[0]} FROM {quoted(table)}") else None
             )
         return self._keys[table]
 
@@ -116,7 +117,7 @@ class SqliteSource:
                 if self._is_dense(low, high):
                     return high - low + 1, False
             # Not count(*), which SQLite works out in one step that nothing can end.
-            return self._number(f"SELECT count(1) FROM {_quoted(table)}") or 0, True
+            return self._number(f"SELECT count(1) FROM {quoted(table)}") or 0, True
 
     def check_whole(self, table: str, rows_read: int) -> None:
         """Make sure that no row was missed: a search in a damaged table can end early without an error.
@@ -138,7 +139,7 @@ class SqliteSource:
         return value if isinstance(value, int) else None
 
     def _range(self, table: str, key: str) -> tuple[int, int]:
-        low, high = (self._number(f"SELECT {end}({key}) FROM {_quoted(table)}") for end in ("min", "max"))
+        low, high = (self._number(f"SELECT {end}({key}) FROM {quoted(table)}") for end in ("min", "max"))
         return (1, 0) if low is None or high is None else (low, high)
 
     def _is_dense(self, low: int, high: int) -> bool:
@@ -185,7 +186,7 @@ class SqliteSource:
             tests += [self._any_of(query, query.where.any_of)]
             tests += [f"NOT ({self._any_of(query, query.where.none_of)})"] if query.where.none_of else []
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f"SELECT {terms} FROM {_quoted(query.table)}{where}"
+        return f"SELECT {terms} FROM {quoted(query.table)}{where}"
 
     def _any_of(self, query: Query, alternatives: Alternatives) -> str:
         found = (" AND ".join(self._tests(query, tests)) or "1" for tests in alternatives)
@@ -209,7 +210,7 @@ class SqliteSource:
         """Return the different values that some columns have together."""
         terms = ", ".join(_term(query.columns[name], self._tables[query.table]) for name in columns)
         with self._lock:
-            rows = self._connection.all(f"SELECT DISTINCT {terms} FROM {_quoted(query.table)}")
+            rows = self._connection.all(f"SELECT DISTINCT {terms} FROM {quoted(query.table)}")
         return [tuple(value for value in row if isinstance(value, int)) for row in rows]
 
     def least(self, query: Query, column: str, of: Iterable[Alternatives]) -> list[int | None]:
@@ -217,14 +218,14 @@ class SqliteSource:
         term = _term(query.columns[column], self._tables[query.table])
         cases = ", ".join(f"min(CASE WHEN {self._any_of(query, one)} THEN {term} END)" for one in of)
         with self._lock:
-            [row] = self._connection.all(f"SELECT {cases} FROM {_quoted(query.table)}")
+            [row] = self._connection.all(f"SELECT {cases} FROM {quoted(query.table)}")
         return [value if isinstance(value, int) else None for value in row]
 
     def greatest(self, query: Query, columns: tuple[str, ...]) -> int | None:
         """Return the greatest value of integer columns."""
         terms = ", ".join(f"max({_term(query.columns[name], self._tables[query.table])})" for name in columns)
         with self._lock:
-            [row] = self._connection.all(f"SELECT {terms} FROM {_quoted(query.table)}")
+            [row] = self._connection.all(f"SELECT {terms} FROM {quoted(query.table)}")
         return max((value for value in row if isinstance(value, int)), default=None)
 
     def rows_near(self, query: Query, column: str, low: int, high: int) -> RowRange:
@@ -235,7 +236,7 @@ class SqliteSource:
             first, last = (1, 0) if key is None else self._range(query.table, key)
             if first > last:
                 return None
-            sql = f"SELECT {term} FROM {_quoted(query.table)} WHERE {key} >= ? ORDER BY {key} LIMIT 1"
+            sql = f"SELECT {term} FROM {quoted(query.table)} WHERE {key} >= ? ORDER BY {key} LIMIT 1"
             ends = []
             for value in (low, high):
                 below, above = first, last
@@ -252,7 +253,7 @@ class SqliteSource:
             return []
         tests = " OR ".join(f"substr(value, 1, {len(text)}) = {_literal(text)}" for text in beginnings)
         with self._lock:
-            rows = self._connection.all(f"SELECT id FROM {_quoted(table)} WHERE {tests}")
+            rows = self._connection.all(f"SELECT id FROM {quoted(table)} WHERE {tests}")
         return [key for (key,) in rows if isinstance(key, int)]
 
     def _adbc(self) -> adbc.AdbcConnection:
@@ -278,10 +279,14 @@ class SqliteSource:
         if present is None:
             self.refuse_other(table)
             return []
-        terms = ", ".join(_quoted(name) if name in present else "NULL" for name in columns)
+        terms = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
         with self._lock:
-            found = self._connection.all(f"SELECT {terms} FROM {_quoted(table)}")
+            found = self._connection.all(f"SELECT {terms} FROM {quoted(table)}")
         return [tuple(_as_value(value) for value in row) for row in found]
+
+    def rows_at_once(self, table: str, terms: Sequence[str], where: str = "TRUE") -> Iterator[list[tuple[object, ...]]]:
+        """Yield the rows of a table in the order of the file, many at once; the terms are SQL on its columns."""
+        return self._stdlib().rows(f"SELECT {', '.join(terms)} FROM {quoted(table)} WHERE {where}", _ROWS_AT_ONCE)
 
     def time_range(self, table: str, start: str, end: str, *, exact: bool) -> tuple[int, int] | None:
         """Return (smallest start, largest end), of all rows or of the first and last thousand."""
@@ -289,11 +294,11 @@ class SqliteSource:
             return None
         with self._lock:
             key = None if exact else self._key(table)
-        columns = f"{_quoted(start)} AS first, coalesce({_quoted(end)}, {_quoted(start)}) AS last"
+        columns = f"{quoted(start)} AS first, coalesce({quoted(end)}, {quoted(start)}) AS last"
         orders = (f" ORDER BY {key} LIMIT {_EDGE_ROWS}", f" ORDER BY {key} DESC LIMIT {_EDGE_ROWS}") if key else ("",)
         found = []
         for order in orders:
-            sql = f"SELECT min(first), max(last) FROM (SELECT {columns} FROM {_quoted(table)}{order})"
+            sql = f"SELECT min(first), max(last) FROM (SELECT {columns} FROM {quoted(table)}{order})"
             with self._lock:
                 found += self._connection.all(sql)
         bounds = [(low, high) for low, high in found if isinstance(low, int) and isinstance(high, int)]
@@ -306,7 +311,7 @@ class SqliteSource:
             return found
         wanted = iter(ids)
         while chunk := list(itertools.islice(wanted, _STRINGS_AT_ONCE)):
-            sql = f"SELECT id, value FROM {_quoted(table)} WHERE id IN ({', '.join(map(str, chunk))})"
+            sql = f"SELECT id, value FROM {quoted(table)} WHERE id IN ({', '.join(map(str, chunk))})"
             with self._lock:
                 rows = self._connection.all(sql)
             found.update((key, _as_text(value)) for key, value in rows if isinstance(key, int) and value is not None)
@@ -325,7 +330,7 @@ def _term(column: Column, present: tuple[str, ...]) -> str:
     absent = _literal(column.absent) if isinstance(column.absent, str) else str(column.absent).replace("inf", "9e999")
     if column.name is None or column.name not in present:
         return absent
-    term = f"coalesce({_quoted(column.name)}, {absent})"
+    term = f"coalesce({quoted(column.name)}, {absent})"
     return f"CAST({term} AS TEXT)" if isinstance(column.absent, str) else term
 
 
@@ -333,7 +338,8 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'
 
 

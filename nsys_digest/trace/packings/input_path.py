@@ -9,7 +9,7 @@ from pathlib import Path, PosixPath, WindowsPath
 from typing import Final
 
 STANDARD_INPUT: Final = "-"
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://.")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,40}://.")
 
 if sys.platform == "win32":
     _Local = WindowsPath

@@ -102,10 +102,6 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     yield "nsys", f"{product}{mode}"
     if digest.run.recorded_at:
         yield "recorded", digest.run.recorded_at
-    if digest.run.labels:
-        yield "labels", ", ".join(f"{key}={named(value)}" for key, value in digest.run.labels.items())
-    if capture.folds:
-        yield "range names folded by", ", ".join(map(named, capture.folds))
     yield from list(headline(digest))[len(first) :]
     if digest.api_backtrace_rows:
         yield "API backtrace rows", f"{digest.api_backtrace_rows:,}, left out of the API table"
@@ -114,6 +110,10 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
 def headline(digest: Digest, *, brief: bool = False) -> Iterator[tuple[str, str]]:
     """Yield what was looked at, how long it was and how busy, and how many kernels there were."""
     yield from selected(digest.capture)
+    if digest.run.labels:
+        yield "labels", ", ".join(f"{key}={named(value)}" for key, value in digest.run.labels.items())
+    if digest.capture.folds:
+        yield "range names folded by", ", ".join(map(named, digest.capture.folds))
     if digest.gpu_activity_span_ns is None:
         yield "GPU", "no GPU activity: busy and idle are unknown"
     elif digest.capture.window is None and sum(sum(device.count.values()) for device in digest.devices) == 1:

@@ -33,9 +33,7 @@ _WARM_UP: Final = of(Step, "wall_ns", "warm-up, wall")
 
 def step_blocks(steps: Steps) -> Iterator[Block]:
     """Yield what steps have together, by process, and the longest."""
-    rows = [("steps", _how_many(steps))]
-    if steps.names not in ((), (steps.name,)):
-        rows.append(("names", f"{len(steps.names):,}: {', '.join(steps.names[:3])}{' …' * (len(steps.names) > 3)}"))
+    rows = _which(steps)
     if len(steps.warmup) == 1:
         rows.append(line((steps.warmup[0],), _WARM_UP))
     if steps.wall.count:
@@ -59,7 +57,7 @@ def step_blocks(steps: Steps) -> Iterator[Block]:
 
 def steady_block(steps: Steps) -> Block:
     """Return what steps have together, in few lines."""
-    rows = [("steps", _how_many(steps))]
+    rows = _which(steps)
     if steps.wall.count:
         rows.append(line((steps,), *_WALL))
         if steps.idle is not None:
@@ -71,6 +69,13 @@ def steady_block(steps: Steps) -> Block:
                     ("idle in all", "; ".join(f"{doing_words(name)}: {_STEP_CAUSES.form(ns)}" for name, ns in causes))
                 )
     return replace(_steady(steps, rows), look="pairs")
+
+
+def _which(steps: Steps) -> list[tuple[str, str]]:
+    rows = [("steps", _how_many(steps))]
+    if steps.names not in ((), (steps.name,)):
+        rows.append(("names", f"{len(steps.names):,}: {', '.join(steps.names[:3])}{' …' * (len(steps.names) > 3)}"))
+    return rows
 
 
 def _steady(steps: Steps, rows: list[tuple[str, str]]) -> Block:

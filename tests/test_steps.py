@@ -162,7 +162,9 @@ def test_a_report_shows_processes_where_there_are_several(format: str, tmp_path:
     assert rows == [("1", "0", "60.0"), ("2", "1", "20.0")]
     slowest = out[out.index("Slowest steps") :]
     assert re.search(r"process\W+start", slowest)
-    one = call("summarize", "-q", "-f", format, "--steps", "step", three_steps().write(tmp_path / "one.sqlite")).out
+    one = call(
+        "summarize", "-q", "-f", format, "--full", "--steps", "step", three_steps().write(tmp_path / "one.sqlite")
+    ).out
     assert "Steps by process" not in one
     assert "process" not in one[one.index("Slowest steps") :].splitlines()[1]
 

@@ -20,7 +20,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 18
 
 demo: $(VENV)/.package ## the report of a real trace: two GPUs train, and this is the first
-	@$(VENV)/bin/nsys-digest summarize fixtures/traces/rank_0.sqlite --steps train_step --top 5 --format text
+	@$(VENV)/bin/nsys-digest summarize fixtures/traces/rank_0.sqlite --steps train_step --format text
 	@printf '\nYour own: %s summarize TRACE.sqlite; docs/reading-a-digest.md says how to read it.\n' $(VENV)/bin/nsys-digest
 
 test: $(VENV)/.dev ## the tests

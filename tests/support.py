@@ -48,7 +48,9 @@ def call(*arguments: Argument) -> Ran:
 def environment(**changes: str) -> dict[str, str]:
     """Return an environment for a child that finds the package and the tests, whatever its folder."""
     kept = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "NO_COLOR", "TERM"}}
-    return kept | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "TERM": "xterm-256color"} | changes
+    return (
+        kept | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "TERM": "xterm-256color", "PAGER": "cat"} | changes
+    )
 
 
 def command(*arguments: Argument, script: str | None = None) -> list[str]:

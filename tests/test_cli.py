@@ -146,7 +146,7 @@ def test_top(trace: Path) -> None:
     assert [name for name, _ in summary(trace, "--top", "1")["top_kernels"]] == ["gemm"]
     none = summary(trace, "--top", "0")
     assert (none["top_kernels"], none["kernel_count"]) == ([], 2)
-    assert "1 kernel of other names" in call("summarize", trace, "--top", "1", "-f", "text").out
+    assert "1 kernel of other names" in call("summarize", trace, "--top", "1", "--full", "-f", "text").out
     assert call("summarize", trace, "--top", "0", "-f", "text").status == 0
 
 

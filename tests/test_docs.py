@@ -471,16 +471,20 @@ def assert_shown(shown: list[str], printed: list[str], where: str) -> None:
     assert anywhere or at == len(printed), f"{where}: more was printed: {printed[at:]}"
 
 
+def printed_as_shown(line: str, shown: str) -> str:
+    """Run the command of an example that shows this so far; a page shows what a terminal gets, which is text."""
+    own_form = "--format" in line or "--init" in line
+    on_terminal = " | " not in line and not own_form and not shown.startswith("{")
+    before, failing, after = line.partition(" || ")
+    return run(f"{before} --format text{failing}{after}" if on_terminal else line)
+
+
 @pytest.mark.parametrize("example", examples("console"), ids=str)
 def test_examples_show_what_is_printed(example: Example, folder: Path) -> None:
     for use in re.split(r"^\$ ", example.text, flags=re.MULTILINE)[1:]:
         line, _, shown = use.partition("\n")
         piped = " | " in line
-        # a page shows what a terminal gets, which is text
-        own_form = "--format" in line or "--init" in line
-        on_terminal = not piped and not own_form and not shown.startswith("{")
-        before, failing, after = line.partition(" || ")
-        printed = run(f"{before} --format text{failing}{after}" if on_terminal else line)
+        printed = printed_as_shown(line, shown)
         assert_shown(lines_of(shown, numbers=piped), lines_of(printed, numbers=piped), str(example))
     assert folder.exists()
 

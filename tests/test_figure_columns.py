@@ -21,7 +21,15 @@ from nsys_digest.workloads.phases.comparison import PhaseTimes
 from support import ROOT
 
 REPORT: Final = ROOT / "nsys_digest" / "report"
-OF_RESULTS: Final = ("sections.py", "digest.py", "categories.py", "baseline.py", "../workloads/phases/report.py")
+OF_RESULTS: Final = (
+    "sections.py",
+    "digest.py",
+    "short.py",
+    "totals.py",
+    "categories.py",
+    "baseline.py",
+    "../workloads/phases/report.py",
+)
 """The files with tables of declared results; those of a comparison and a check write figures by their unit too."""
 OF_COMPARISONS: Final = ("diff.py", "check.py")
 BESIDE: Final = (Term, Split, PhaseTimes)

@@ -386,7 +386,7 @@ def test_a_trace_without_work_says_so() -> None:
 
 
 def test_a_base_digest_says_what_was_not_looked_at() -> None:
-    ran = call("summarize", "--quiet", "--sections", "base", "--format", "text", TRACES / "serve.sqlite")
+    ran = call("summarize", "--quiet", "--full", "--sections", "base", "--format", "text", TRACES / "serve.sqlite")
     assert "Findings are not complete: the digest was made without the sections idle, launch" in ran.out
     assert "Nothing to gain" not in ran.out
 

@@ -42,6 +42,7 @@ from nsys_digest.report.check import check_report
 from nsys_digest.report.diff import _LAYOUTS, diff_report
 from nsys_digest.report.digest import digest_report, inspection_report
 from nsys_digest.report.no_result import no_result_report
+from nsys_digest.report.short import short_report
 from nsys_digest.report.stored import stored_report
 
 HOSTILE = [
@@ -141,6 +142,7 @@ def reports(words: str, literal: int) -> list[Report]:
     tables = dict.fromkeys(_LAYOUTS, diff.tables[words])  # the names of tables are our own
     return [
         digest_report(made(Digest, words, literal), top=5),
+        short_report(made(Digest, words, literal)),
         diff_report(dataclasses.replace(diff, tables=tables), 5, Threshold()),
         check_report(result, 5, ["--store", words]),
         no_result_report(nothing),

@@ -43,7 +43,7 @@ def ranges(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_list_that_is_cut_has_the_most(ranges: Path, format: str) -> None:
-    out = call("summarize", "-q", "-f", format, "--top", "1", "--sections", "nvtx", ranges).out
+    out = call("summarize", "-q", "-f", format, "--top", "1", "--full", "--sections", "nvtx", ranges).out
     assert "NVTX ranges, longest union first" in out
     assert "Dispatch marks, most first" in out
     assert "large" in out
@@ -60,7 +60,7 @@ def test_the_longest_dispatch_steps_are_kept_in_their_order(format: str, tmp_pat
     for padded, at in ((1, 0), (2, 100), (3, 100_000), (4, 100_100)):  # 2 lasts longest, then 4, which has no end
         drawn.mark(f"CG_DISPATCH:actual=1:mode=FULL:padded={padded}", at)
     path = drawn.kernel(0, 50).range("all", 0, 200_000).write(tmp_path / "trace.sqlite")
-    out = call("summarize", "-q", "-f", format, "--top", "2", path).out
+    out = call("summarize", "-q", "-f", format, "--top", "2", "--full", path).out
     assert "those of most wall time" in out.replace("\\", "")
     rows = re.findall(r"FULL\W+(all|\d)", out)
     assert rows[:1] == ["all"]
@@ -81,7 +81,7 @@ def test_a_point_in_time_can_be_found() -> None:
 @pytest.mark.parametrize("format", FORMATS)
 def test_one_operation_is_no_busy_device(format: str, tmp_path: Path) -> None:
     path = TraceBuilder().gpu(0, "H100").memset(100, 1_572).write(tmp_path / "trace.sqlite")
-    out = call("summarize", "-q", "-f", format, path).out
+    out = call("summarize", "-q", "-f", format, "--full", path).out
     assert "that of the only GPU operation" in out
     assert "one operation, of 1.472 µs" in out
     assert "█" not in out
@@ -112,7 +112,7 @@ def test_a_name_that_cannot_be_seen_is_told(format: str, tmp_path: Path) -> None
     for at, name in enumerate(("", "-", " ")):
         drawn.kernel(10 * at, 10 * at + 5, name=name, correlation=at + 1)
         drawn.api("cudaLaunchKernel", 10 * at - 5, 10 * at - 4, correlation=at + 1)
-    out = call("summarize", "-q", "-f", format, drawn.write(tmp_path / "trace.sqlite")).out
+    out = call("summarize", "-q", "-f", format, "--full", drawn.write(tmp_path / "trace.sqlite")).out
     assert {cells[-1] for cells in block_of(tmp_path / "trace.sqlite", "Kernels, most")} == {"(no name)", '"-"', '" "'}
     assert '(no name) → "-"' in out
     assert '"-" → " "' in out
@@ -188,7 +188,7 @@ def test_both_sides_of_a_gap_are_told_however_long_their_names(format: str, tmp_
     drawn = TraceBuilder().kernel(0, 10, name=before).kernel(50, 60, name=after, correlation=2)
     drawn.api("cudaLaunchKernel", 40, 45, correlation=2).range("outer_" + "y" * 300, 5, 55).range("z" * 300, 6, 54)
     path = drawn.write(tmp_path / "trace.sqlite")
-    out = call("summarize", "-q", "-f", format, path).out.replace("\\", "")
+    out = call("summarize", "-q", "-f", format, "--full", path).out.replace("\\", "")
     gaps = out[out.index("Longest gaps") :].partition("Launches")[0]
     shown = re.sub(r"\s+", "", gaps)
     assert re.search(r"left_x+…?x+_1→right_x+…?x+_2", shown)

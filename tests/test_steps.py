@@ -156,13 +156,15 @@ def test_each_process_warms_up_and_counts_its_own_devices(tmp_path: Path) -> Non
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_report_shows_processes_where_there_are_several(format: str, tmp_path: Path) -> None:
     path = two_processes().write(tmp_path / "trace.sqlite")
-    out = call("summarize", "-q", "-f", format, "--steps", "step", path).out.replace("\\", "")
+    out = call("summarize", "-q", "-f", format, "--full", "--steps", "step", path).out.replace("\\", "")
     assert "the first of each of 2 processes is set apart, the figures are of the other 2" in out
     rows = re.findall(r"^\W*([12])\W+([01])\W+2\W+100 ns\W+50 ns\W+50 ns\W+([\d.]+) %", out, re.MULTILINE)
     assert rows == [("1", "0", "60.0"), ("2", "1", "20.0")]
     slowest = out[out.index("Slowest steps") :]
     assert re.search(r"process\W+start", slowest)
-    one = call("summarize", "-q", "-f", format, "--steps", "step", three_steps().write(tmp_path / "one.sqlite")).out
+    one = call(
+        "summarize", "-q", "-f", format, "--full", "--steps", "step", three_steps().write(tmp_path / "one.sqlite")
+    ).out
     assert "Steps by process" not in one
     assert "process" not in one[one.index("Slowest steps") :].splitlines()[1]
 
@@ -298,7 +300,8 @@ def test_a_host_that_runs_ahead_is_slow_where_it_launched_most(tmp_path: Path) -
         assert (found.p50_ns, found.max_ns) == (10 * ms, 40 * ms)
     assert (steps.most_launched[0].start_ns, steps.most_launched[0].launched_span_ns) == (300 * us, 40 * ms)
     assert (
-        "Steps that launched most GPU work" in call("summarize", "-q", "-f", "text", "--steps", "train_step", path).out
+        "Steps that launched most GPU work"
+        in call("summarize", "-q", "-f", "text", "--full", "--steps", "train_step", path).out
     )
 
 

@@ -1,12 +1,16 @@
 """The tables of docs/json.md (keys), docs/metrics.md (figures, idle causes) and docs/export.md, as they are declared.
 
-``python -m tests.write_docs`` writes them between their marks; a test fails where a page differs.
+``python -m tests.write_docs`` writes them between their marks, and the console examples of all pages as the program
+prints them now (``tests/doc_examples.py``); a test fails where a page differs. ``--only PAGE…`` takes these pages.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
@@ -134,6 +138,35 @@ def figure_table() -> str:
     return "| figure | unit | bad | meaning |\n|---|---|---|---|\n" + "".join(found)
 
 
+def _unless_piped(printed: Callable[[str, str], str]) -> Callable[[str, str], str]:
+    """Leave what jq made of a document as it is: its versions write one number differently."""
+    return lambda line, shown: shown if " | " in line else printed(line, shown)
+
+
+def _write_examples(only: Sequence[str]) -> None:
+    sys.path.insert(0, str(Path(__file__).parent))
+    from doc_examples import rewritten
+    from notebook_cells import rewrite
+    from test_docs import PAGES as ALL
+    from test_docs import printed_as_shown
+
+    if not only:
+        rewrite((_DOCS / "notebook.ipynb").resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "fixtures").symlink_to(_DOCS.parent / "fixtures")
+        os.chdir(folder)
+        os.environ.pop("COLUMNS", None)
+        for page in ALL:
+            if only and page.name not in only:
+                continue
+            text = page.read_text(encoding="utf-8")
+            try:
+                page.write_text(rewritten(text, _unless_piped(printed_as_shown)), encoding="utf-8")
+            except ValueError as error:
+                print(f"{page.name}: {error}", file=sys.stderr)
+
+
 if __name__ == "__main__":
     for page in PAGES:
         page.write_text(written(page.read_text(encoding="utf-8")), encoding="utf-8")
+    _write_examples(sys.argv[2:] if sys.argv[1:2] == ["--only"] else ())

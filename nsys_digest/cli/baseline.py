@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from nsys_digest.cli.options import CategoriesFile, Compact, Folds, FormatChoice, Output, StepName, StoreFolder, Warmup
+from nsys_digest.cli.options import (
+    CategoriesFile,
+    Compact,
+    Folds,
+    FormatChoice,
+    Full,
+    Output,
+    StepName,
+    StoreFolder,
+    Warmup,
+)
 from nsys_digest.cli.output import check_output, chosen_format, note, write_paths, write_report
 from nsys_digest.cli.runs import read_side, warn_of_damaged
 from nsys_digest.cli.selection import (
@@ -21,6 +31,7 @@ from nsys_digest.cli.selection import (
     selection_keywords,
     together,
 )
+from nsys_digest.model.views import Shown
 from nsys_digest.units import counted
 
 if TYPE_CHECKING:
@@ -134,7 +145,11 @@ def show(
     store: StoreFolder = None,
     format: FormatChoice = None,
     output: Output = None,
-    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Rows of each list in text and markdown.")] = 20,
+    full: Full = False,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", min=0, metavar="N", help="Rows of each list in text and markdown. Default: 5, or 20."),
+    ] = None,
     compact: Compact = False,
 ) -> None:
     """Show the digest of the last run kept under a name.
@@ -149,10 +164,10 @@ def show(
     for entry in picked.entries:
         check_output(output, entry.path)
     warn_of_damaged(picked.damaged)
-    from nsys_digest.report.digest import digest_report
+    from nsys_digest.report.chosen import chosen_report
 
-    digest = picked.runs[-1].digest
-    write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)
+    digest, shown = picked.runs[-1].digest, Shown(top, full)
+    write_report(lambda: digest.to_json(compact=compact), lambda: chosen_report(digest, shown), chosen, output)
 
 
 def _commit() -> str | None:

@@ -141,6 +141,10 @@ StoreFolder: TypeAlias = Annotated[
 ]
 
 
+Full: TypeAlias = Annotated[bool, typer.Option("--full", help="In text and markdown all tables, and not one screen.")]
+NoPager: TypeAlias = Annotated[bool, typer.Option("--no-pager", help="Text goes to the terminal at once.")]
+
+
 def _bytes_of(text: str) -> int:
     """Read a number of bytes, with a unit or without."""
     match = _SIZE.fullmatch(text.strip())

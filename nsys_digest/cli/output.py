@@ -335,9 +335,17 @@ def write_paths(paths: Iterable[Path]) -> None:
 
 
 def write_report(
-    document: Callable[[], str], report: Callable[[], Report], chosen: Format, output: Path | None
+    document: Callable[[], str],
+    report: Callable[[], Report],
+    chosen: Format,
+    output: Path | None,
+    *,
+    pager: bool = False,
 ) -> None:
-    """Write a product in the chosen format: its JSON document, or its report, whichever is wanted."""
+    """Write a product in the chosen format: its JSON document, or its report, whichever is wanted.
+
+    With ``pager`` people who sit at a terminal read a text that is longer than it in a pager.
+    """
     if chosen is Format.json:
         write_json(document(), output)
     elif chosen is Format.markdown:
@@ -348,4 +356,10 @@ def write_report(
         from nsys_digest.render import text
 
         width, color = text_layout(output)
-        write(text.render(report(), width=width, color=color), output)
+        shown = text.render(report(), width=width, color=color)
+        if pager and on_terminal(output) and not in_ci():
+            from nsys_digest.cli.pager import paged
+
+            if paged(shown):
+                return
+        write(shown, output)

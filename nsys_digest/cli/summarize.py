@@ -17,8 +17,10 @@ from nsys_digest.cli.options import (
     DigestFormatChoice,
     DispatchPrefix,
     Folds,
+    Full,
     KeepExport,
     MaxUnpacked,
+    NoPager,
     NsysPath,
     Output,
     Quiet,
@@ -44,7 +46,7 @@ from nsys_digest.cli.selection import (
     selection_keywords,
 )
 from nsys_digest.errors import UsageInvalid
-from nsys_digest.model.views import TOP
+from nsys_digest.model.views import SCREEN, TOP, Shown
 
 if TYPE_CHECKING:
     from nsys_digest.options import SummarizeKeywords
@@ -77,6 +79,8 @@ def command(
     trace: TraceOrDigest,
     format: DigestFormatChoice = None,
     output: Output = None,
+    full: Full = False,
+    no_pager: NoPager = False,
     top: Annotated[
         int,
         typer.Option("--top", min=0, metavar="N", help="Kernels to list; in text and markdown, rows of every list."),
@@ -89,11 +93,7 @@ def command(
     ] = 100_000,
     sections: Annotated[
         str,
-        typer.Option(
-            "--sections",
-            metavar="NAMES",
-            help="all, base (none, faster), or names separated by commas; all,host for host code too.",
-        ),
+        typer.Option("--sections", metavar="NAMES", help="all, base (none, faster), or names; text has just these."),
     ] = "all",
     by_device: Annotated[
         bool, typer.Option("--by-device", help="Kernels, API calls and categories of each device too.")
@@ -147,7 +147,25 @@ def command(
         keep_export=keep_export,
         **selection_keywords(window, within, skip_warmup, device, process, stream),
     )
-    print_digest(trace, asked, store=store, top=top, compact=compact, format=format, output=output, quiet=quiet)
+    print_digest(
+        trace,
+        asked,
+        store=store,
+        shown=_shown(asked, full=full),
+        pager=not no_pager,
+        compact=compact,
+        format=format,
+        output=output,
+        quiet=quiet,
+    )
+
+
+def _shown(asked: SummarizeKeywords, *, full: bool) -> Shown:
+    """Return how much of the digest to show: exactly the sections that are named, and all of it for ``all``."""
+    named = asked.get("sections")
+    also = [name for name in ("by_device", "steps") if asked.get(name)]
+    sections = None if named is None else (*(named or ["base"]), *also)
+    return Shown(asked.get("top"), full or ("sections" in asked and named is None), sections)
 
 
 def print_digest(
@@ -155,7 +173,8 @@ def print_digest(
     asked: SummarizeKeywords,
     *,
     store: Path | None = None,
-    top: int = TOP,
+    shown: Shown = SCREEN,
+    pager: bool = False,
     compact: bool = False,
     format: DigestFormat | Format | None,
     output: Path | None,
@@ -187,6 +206,8 @@ def print_digest(
 
         write("\n".join(figure_lines(figures(digest), as_lines)), output)
         return
-    from nsys_digest.report.digest import digest_report
+    from nsys_digest.report.chosen import chosen_report
 
-    write_report(lambda: digest.to_json(compact=compact), lambda: digest_report(digest, top), chosen, output)
+    write_report(
+        lambda: digest.to_json(compact=compact), lambda: chosen_report(digest, shown), chosen, output, pager=pager
+    )

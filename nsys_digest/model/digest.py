@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from nsys_digest.model.base_types import (
@@ -22,7 +22,7 @@ from nsys_digest.model.section_types import Category, Communication, Durations, 
 from nsys_digest.model.split_types import BusyShares, DeviceUse, GraphUse, PayloadNumbers, RangeCommunication
 from nsys_digest.model.step_types import DispatchStep, StepCandidate, Steps
 from nsys_digest.model.stored_document import StoredDocument
-from nsys_digest.model.views import TOP, views
+from nsys_digest.model.views import SCREEN, Shown, views
 from nsys_digest.units import counted, duration
 
 if TYPE_CHECKING:
@@ -216,17 +216,58 @@ class Digest(StoredDocument):
         """The name of the program."""
         return TOOL
 
-    def to_text(self, *, top: int = TOP, width: int = 120, color: bool = False) -> str:
-        """Return the report for people, as ``--format text`` prints it; each list shows its first ``top`` rows."""
-        return views().text(self, top=top, width=width, color=color)
+    def to_text(
+        self,
+        *,
+        top: int | None = None,
+        full: bool = False,
+        sections: Iterable[str] | None = None,
+        width: int = 120,
+        color: bool = False,
+    ) -> str:
+        """Return the report for people, as ``--format text`` prints it: one screen of it.
 
-    def to_markdown(self, *, top: int = TOP) -> str:
-        """Return the report as GitHub-flavoured Markdown; each list shows its first ``top`` rows."""
-        return views().markdown(self, top=top)
+        ``full`` is all of it, and ``sections`` are the whole tables of these; each list shows its first ``top`` rows.
+        """
+        return views().text(self, _shown(top, full, sections), width=width, color=color)
+
+    def to_markdown(self, *, top: int | None = None, full: bool = False, sections: Iterable[str] | None = None) -> str:
+        """Return the report as GitHub-flavoured Markdown; the rest as :meth:`to_text`."""
+        return views().markdown(self, _shown(top, full, sections))
 
     def _repr_html_(self) -> str:
-        """Return the report as HTML, which a notebook shows."""
-        return views().html(self, top=TOP)
+        """Return one screen of the report as HTML, which a notebook shows."""
+        return views().html(self, SCREEN)
+
+    def __getitem__(self, figure: str) -> float | dict[str, float | None] | None:
+        """Return a figure by its path, as ``digest["nvtx.step.union_s"]``; see docs/library.md.
+
+        Raises:
+            KeyError: there is no such figure.
+
+        """
+        from nsys_digest.model.figure_access import figure_by_path
+
+        return figure_by_path(self, figure)
+
+    def __contains__(self, figure: object) -> bool:
+        """Tell whether there is a figure of that path."""
+        if not isinstance(figure, str):
+            return False
+        try:
+            self[figure]
+        except KeyError:
+            return False
+        return True
+
+    __iter__: ClassVar[None] = None
+    """Figures have no numbers, by which Python would else go through them."""
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return the paths of all figures, which a notebook completes."""
+        from nsys_digest.model.figure_access import paths_of
+
+        return paths_of(self)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
         """Return everything in the document as tables, named by the keys that lead to them; times in seconds.
@@ -237,6 +278,10 @@ class Digest(StoredDocument):
         from nsys_digest.model.dataframes import frames
 
         return frames(self)
+
+
+def _shown(top: int | None, full: bool, sections: Iterable[str] | None) -> Shown:
+    return Shown(top, full, None if sections is None else tuple(sections))
 
 
 ADDED: Final = tuple(key.attribute for key in keys_of(Digest) if key.declared.left_out)

@@ -15,6 +15,9 @@ from typing import Final
 LONGEST: Final = 10_000
 """Characters of one name or message that people are shown; of a longer one the middle is left out, with a mark."""
 
+_MARK: Final = 60
+"""Characters of the mark at most."""
+
 # Unicode's default ignorable characters that isprintable() lets through. The one that follows an emoji is no harm.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]")
 # ##[name] of GitHub Actions, ##vso[name] of Azure Pipelines and ##teamcity[name] are commands anywhere in a line.
@@ -35,14 +38,26 @@ _NO_LINK = "\ufdd0"  # a noncharacter, which one_line never lets through
 _NO_LINK_ENTITY = "&#8203;"  # a space of no width
 
 
-def shortened_middle(text: str) -> str:
-    """Return text of at most about ``LONGEST`` characters: what is left out is counted, and told apart by a sum."""
-    if len(text) <= LONGEST:
+def shortened_middle(text: str, longest: int = LONGEST) -> str:
+    """Return text of at most about ``longest`` characters: what is left out is counted, and told apart by a sum."""
+    if len(text) <= longest:
         return text
-    half = LONGEST // 2
+    half = longest // 2
     left_out = text[half:-half]
     crc = zlib.crc32(left_out.encode("utf-8", "surrogatepass"))
     return f"{text[:half]} … [{len(left_out):,} characters left out, CRC {crc:08x}] … {text[-half:]}"
+
+
+def shortened_names(text: str, joint: str) -> str:
+    """Return names that a text joins, so short that the whole is not shortened: each keeps its ends, and the joint.
+
+    Text that joins nothing is returned as it is.
+    """
+    if not joint or len(text) <= LONGEST:
+        return text
+    names = text.split(joint)
+    longest = max(LONGEST // len(names) - len(joint) - _MARK, _MARK)
+    return joint.join(shortened_middle(name, longest) for name in names)
 
 
 def one_line(text: str) -> str:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator
 from typing import Final
 
-from nsys_digest.render.escape import one_line
+from nsys_digest.render.escape import one_line, shortened_names
 from nsys_digest.report.blocks import Block, Report
 
 _RIGHT: Final = ' style="text-align:right"'
@@ -47,7 +47,11 @@ def _block(block: Block) -> Iterator[str]:
     titles = (f"<th{side}>{_text(column.title)}</th>" for column, side in zip(block.columns, aligned, strict=True))
     yield f"<tr>{''.join(titles)}</tr>"
     for row in block.rows:
-        yield f"<tr>{''.join(f'<td{side}>{_text(cell)}</td>' for cell, side in zip(row, aligned, strict=True))}</tr>"
+        cells = (
+            f"<td{side}>{_text(shortened_names(cell, column.joint))}</td>"
+            for cell, side, column in zip(row, aligned, block.columns, strict=True)
+        )
+        yield f"<tr>{''.join(cells)}</tr>"
     yield "</table>"
     if block.note:
         yield f"<p>{_text(block.note)}</p>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nsys_digest.render.escape import markdown, markdown_code
+from nsys_digest.render.escape import markdown, markdown_code, shortened_names
 from nsys_digest.report.blocks import Block, Report
 from nsys_digest.units import MISSING
 
@@ -34,7 +34,9 @@ def _block(block: Block) -> str:
     rows = [
         "| "
         + " | ".join(
-            markdown_code(cell) if column.kind == "name" and cell != MISSING else markdown(cell)
+            markdown_code(shortened_names(cell, column.joint))
+            if column.kind == "name" and cell != MISSING
+            else markdown(cell)
             for column, cell in zip(block.columns, row, strict=True)
         )
         + " |"

@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from nsys_digest.render.escape import one_line
+from nsys_digest.render.escape import one_line, shortened_names
 from nsys_digest.render.wrap import shortened, wrapped
 from nsys_digest.report.blocks import Block, Column
 
@@ -18,6 +18,7 @@ _BELOW = "      "
 _LABEL_CELLS = 32
 _READABLE = 20
 _MOST_LINES = 4
+_BRIEF_NAME = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,15 @@ class _Column:
     right: bool
     wraps: bool
     natural: int
+    enough: int = 0
+    """Cells that will do, whatever it has."""
 
     @property
     def least(self) -> int:
         """Cells that it needs at least to be read with ease, where it has as long ones."""
-        return min(self.natural, max(_READABLE, -(-self.natural // _MOST_LINES))) if self.wraps else self.natural
+        if not self.wraps:
+            return self.natural
+        return min(self.natural, self.enough or max(_READABLE, -(-self.natural // _MOST_LINES)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,8 @@ def table(block: Block, width: int) -> tuple[list[str], list[str]]:
     """
     rows = _escaped(block)
     titles = [replace(column, title=one_line(column.title)) for column in block.columns]
+    if block.look == "brief" and (lines := _brief(block, titles, rows, width)) is not None:
+        return lines
     columns = [_column(column, cells) for column, cells in zip(titles, zip(*rows, strict=True), strict=True)]
     layout = _layout(columns, width)
     head = [text for line in layout if len(layout) == 1 or not _says_itself(line) for text in _cells(line)]
@@ -74,11 +81,32 @@ def table(block: Block, width: int) -> tuple[list[str], list[str]]:
     return [*head, rule], body
 
 
+def _brief(
+    block: Block, titles: Sequence[Column], rows: Sequence[tuple[str, ...]], width: int
+) -> tuple[list[str], list[str]] | None:
+    """Return the table with its title at the head of the last column, a line a row; None where there is no room.
+
+    Of names that are too long the middle is left out, unless they would then read the same.
+    """
+    titles = [*titles[:-1], replace(titles[-1], title=one_line(block.title))]
+    columns = [_column(column, cells) for column, cells in zip(titles, zip(*rows, strict=True), strict=True)]
+    columns[-1] = replace(columns[-1], wraps=True, enough=_BRIEF_NAME)
+    line = _line(columns, 2, INDENT, width)
+    if line is None:
+        return None
+    names = shortened([row[-1] for row in rows], line.widths[-1])
+    (head,) = _cells(line) if cell_len(titles[-1].title) <= line.widths[-1] else (None,)
+    if head is None:
+        return None
+    body = [text for row, name in zip(rows, names, strict=True) for text in _cells(line, (*row[:-1], name))]
+    return [head], body
+
+
 def _escaped(block: Block) -> list[tuple[str, ...]]:
     """Return the rows with cells that a terminal can be sent."""
     columns = []
     for column, cells in zip(block.columns, zip(*block.rows, strict=True), strict=True):
-        shown = list(map(one_line, cells))
+        shown = [one_line(shortened_names(cell, column.joint)) for cell in cells]
         columns.append(_shortened(shown, column.joint) if column.kind == "name" else shown)
     return list(zip(*columns, strict=True))
 

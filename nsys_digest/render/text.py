@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rich.cells import cell_len
@@ -47,10 +47,7 @@ def _lines(report: Report, width: int) -> Iterator[Text]:
         yield from _paragraph(paragraph, width)
     if report.lead:
         yield Text()
-    facts = [(one_line(label), value) for label, value in report.facts]
-    labels = max((cell_len(label) for label, _ in facts), default=0)
-    for label, value in facts:
-        yield from _hanging(f"{INDENT}{label}{' ' * (labels - cell_len(label))}  ", value, width)
+    yield from _pairs(report.facts, width)
     if report.bars:
         yield Text()
         yield from _bars(report.bars, width)
@@ -65,6 +62,13 @@ def _lines(report: Report, width: int) -> Iterator[Text]:
     if report.notes:
         yield Text()
         yield from _paragraph(report.notes, width, style="dim")
+
+
+def _pairs(pairs: Iterable[tuple[str, ...]], width: int) -> Iterator[Text]:
+    shown = [(one_line(label), value) for label, value in pairs]
+    labels = max((cell_len(label) for label, _ in shown), default=0)
+    for label, value in shown:
+        yield from _hanging(f"{INDENT}{label}{' ' * (labels - cell_len(label))}  ", value, width)
 
 
 def _paragraph(text: str, width: int, *, style: str = "", indent: str = "") -> Iterator[Text]:
@@ -108,10 +112,16 @@ def _drawn(share: float, width: int) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def _block(block: Block, width: int) -> Iterator[Text]:
-    yield from _paragraph(block.title, width, style="bold")
+    if block.look == "pairs":
+        yield from _paragraph(block.title, width, style="bold")
+        yield from _pairs(block.rows, width)
+        return
     head, rows = table(block, width)
+    titled = block.look == "brief" and len(head) == 1
+    if not titled:
+        yield from _paragraph(block.title, width, style="bold")
     for line in head:
-        yield Text(line, style="dim")
+        yield Text(line, style="bold" if titled else "dim")
     for line in rows:
         yield Text(line)
     if block.note:

@@ -35,12 +35,17 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A table under a title, with a line below it where something was left out."""
+    """A table under a title, with a line below it where something was left out.
+
+    Where lines are scarce a ``brief`` one has its title at the head of its last column and each row on a line, and
+    ``pairs`` are labels and values without a head.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    look: Literal["table", "brief", "pairs"] = "table"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,54 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from nsys_digest.model.base_types import OPERATION_KINDS, CountTotal, Device, DeviceProcess, NvtxRange
-from nsys_digest.model.digest import Digest
+from nsys_digest.errors import UsageInvalid
+from nsys_digest.model.base_types import OPERATION_KINDS, Capture, Device, DeviceProcess
+from nsys_digest.model.digest import ON_REQUEST, SECTIONS, Digest
 from nsys_digest.model.inspection import Inspection, TableFact
 from nsys_digest.model.quantity import shown_inside
+from nsys_digest.report import totals
 from nsys_digest.report.blocks import NAME, Bar, Block, Column, Report, filled, more, named
-from nsys_digest.report.figure_columns import NAME_OF_ROW, made, mean, of, share, table, told
+from nsys_digest.report.figure_columns import NAME_OF_ROW, made, of, share, table, told
 from nsys_digest.report.findings import first_findings, rest_command
 from nsys_digest.report.sections import section_blocks
 from nsys_digest.report.selected import selected
-from nsys_digest.report.steps import candidates_line
+from nsys_digest.report.steps import candidates_block, candidates_line
 from nsys_digest.units import MISSING, counted
 
 _OF_WINDOW: Final = "the length of the window"
+_OF_WORK: Final = "first start to last end over all devices"
 _SPAN: Final = of(Digest, "gpu_activity_span_ns")
 _BUSY: Final = of(Digest, "gpu_busy_union_ns", "busy")
 _IDLE: Final = of(Digest, "gpu_idle_within_span_ns", "idle")
 _KERNEL_COUNT: Final = of(Digest, "kernel_count")
+_SESSION_OF: Final = of(Capture, "session_ns")
 _DEVICE_SPAN: Final = of(Device, "span_ns")
 _DEVICE_BUSY: Final = of(Device, "busy_ns")
 _SHARE_BUSY: Final = share(_DEVICE_BUSY, _DEVICE_SPAN)
 
 
 def digest_report(digest: Digest, top: int) -> Report:
-    """Arrange a digest; each list shows its first ``top`` rows and says how many more there are."""
+    """Arrange all of a digest; each list shows its first ``top`` rows and says how many more there are."""
     return Report(
         title=digest.file,
         facts=tuple(_facts(digest)),
-        bars=tuple(_bar(device) for device in digest.devices),
-        blocks=filled(
-            (
-                _devices(digest),
-                _by_process(digest),
-                _kinds(digest),
-                *section_blocks(digest, top),
-                _kernels(digest, top),
-                _api(digest, top),
-                _nvtx(digest, top),
-                *(() if digest.dispatch_steps else (_dispatch(digest, top),)),
-            )
-        ),
+        bars=tuple(map(bar_of, digest.devices)),
+        blocks=filled(block for name, block in tagged_blocks(digest, top) if name not in _WITHIN_OTHERS),
         warnings=digest.warnings,
         notes=digest.notes,
         lead=(*selected(digest.capture), *first_findings(digest)),
         command=rest_command(digest),
     )
+
+
+def sections_report(digest: Digest, sections: Collection[str], top: int) -> Report:
+    """Arrange some sections of a digest and nothing else; no section is ``base``: what every digest has.
+
+    Raises:
+        UsageInvalid: there is no section of such a name.
+
+    """
+    wanted = set(sections) or {BASE}
+    if unknown := wanted - {BASE, "steps", *SECTIONS, *ON_REQUEST}:
+        known = ", ".join((BASE, *SECTIONS, *ON_REQUEST, "steps"))
+        raise UsageInvalid(f"no section {', '.join(sorted(unknown))}; there are {known}")
+    blocks = [
+        (name, block)
+        for name, block in tagged_blocks(digest, top)
+        if block.rows and (name in wanted or (name == "nvtx" and BASE in wanted))
+    ]
+    empty = [name for name in sections if name not in {found for found, _ in blocks}]
+    return Report(
+        title=digest.file,
+        facts=tuple(headline(digest, brief=True)),
+        bars=(),
+        blocks=filled(block for _, block in blocks),
+        warnings=digest.warnings,
+        notes=f"Nothing to show of {', '.join(empty)}." if empty else "",
+    )
+
+
+BASE: Final = "base"
+"""Stands for what every digest has."""
+_WITHIN_OTHERS: Final = frozenset({"api_durations", "kernel_durations", "step_candidates"})
+"""Sections of which the whole report tells the most in its other tables."""
+
+
+def tagged_blocks(digest: Digest, top: int) -> Iterator[tuple[str, Block]]:
+    """Yield every block of a digest, each with the name of its section."""
+    yield BASE, _devices(digest)
+    yield BASE, _by_process(digest)
+    yield BASE, _kinds(digest)
+    yield from section_blocks(digest, top)
+    yield BASE, totals.kernels(digest, top)
+    yield BASE, totals.calls(digest, top)
+    yield "nvtx", totals.ranges(digest, top)
+    yield from totals.durations(digest, top)
+    yield "step_candidates", candidates_block(digest)
+    if not digest.dispatch_steps:
+        yield BASE, _dispatch(digest, top)
 
 
 def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
@@ -59,29 +100,42 @@ def _facts(digest: Digest) -> Iterable[tuple[str, str]]:
     yield "nsys", f"{product}{mode}"
     if digest.run.recorded_at:
         yield "recorded", digest.run.recorded_at
-    if digest.run.labels:
-        yield "labels", ", ".join(f"{key}={named(value)}" for key, value in digest.run.labels.items())
-    if capture.folds:
-        yield "range names folded by", ", ".join(map(named, capture.folds))
-    if digest.gpu_activity_span_ns is None:
-        yield "GPU", "no GPU activity: busy and idle are unknown"
-    elif capture.window is None and sum(sum(device.count.values()) for device in digest.devices) == 1:
-        yield _SPAN.title, f"{_SPAN.cell((digest,))}, that of the only GPU operation: busy and idle say nothing"
-    else:
-        yield from _busy(digest)
-    yield _KERNEL_COUNT.title, _kernel_count(digest)
-    if looks_like_steps := candidates_line(digest.step_candidates or ()):
-        yield "steps", looks_like_steps
+    yield from headline(digest)
     if digest.api_backtrace_rows:
         yield "API backtrace rows", f"{digest.api_backtrace_rows:,}, left out of the API table"
 
 
-def _busy(digest: Digest) -> Iterable[tuple[str, str]]:
+def headline(digest: Digest, *, brief: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield how long it was and how busy, and how many kernels there were."""
+    if digest.run.labels:
+        yield "labels", ", ".join(f"{key}={named(value)}" for key, value in digest.run.labels.items())
+    if digest.capture.folds:
+        yield "range names folded by", ", ".join(map(named, digest.capture.folds))
+    if digest.gpu_activity_span_ns is None:
+        yield "GPU", "no GPU activity: busy and idle are unknown"
+    elif digest.capture.window is None and sum(sum(device.count.values()) for device in digest.devices) == 1:
+        yield _SPAN.title, f"{_SPAN.cell((digest,))}, that of the only GPU operation: busy and idle say nothing"
+    else:
+        yield from _busy(digest, brief=brief)
+    yield _KERNEL_COUNT.title, _kernel_count(digest)
+    if looks_like_steps := candidates_line(digest.step_candidates or ()):
+        yield "steps", looks_like_steps
+
+
+def _busy(digest: Digest, *, brief: bool) -> Iterable[tuple[str, str]]:
     row = (digest,)
     of_window = digest.capture.window is not None
-    yield _SPAN.title, f"{_SPAN.cell(row)}, {_OF_WINDOW if of_window else 'first start to last end over all devices'}"
-    for part, words in ((_BUSY, "any GPU at work"), (_IDLE, "no GPU at work")):
-        yield part.title, f"{part.cell(row)} ({share(part, _SPAN).cell(row)}), {words}"
+    session = "" if digest.capture.session_ns is None else f" of a session of {_SESSION_OF.cell((digest.capture,))}"
+    yield (
+        _SPAN.title,
+        f"{_SPAN.cell(row)}{session}, {_OF_WINDOW if of_window else _OF_WORK}",
+    )
+    busy, idle = (f"{part.cell(row)} ({share(part, _SPAN).cell(row)})" for part in (_BUSY, _IDLE))
+    if brief:
+        yield _BUSY.title, f"{busy}, any GPU at work; {_IDLE.title} {idle}"
+    else:
+        yield _BUSY.title, f"{busy}, any GPU at work"
+        yield _IDLE.title, f"{idle}, no GPU at work"
 
 
 def _kernel_count(digest: Digest) -> str:
@@ -95,7 +149,8 @@ def _kernel_count(digest: Digest) -> str:
     return told + (f"; {counted(graphs, 'CUDA graph launch')} traced as a whole" if graphs else "")
 
 
-def _bar(device: Device) -> Bar:
+def bar_of(device: Device) -> Bar:
+    """Return how busy a device was within its span."""
     label = f"{device.device} {device.name or 'unknown GPU'}"
     if not device.did_work:
         return Bar(label, None, "no activity")
@@ -104,12 +159,13 @@ def _bar(device: Device) -> Bar:
     return Bar(label, device.busy_ratio, f"{_SHARE_BUSY.cell((device,))} busy")
 
 
+_AT_ONCE: Final = of(Device, "concurrency_mean")
 _DEVICES: Final = (
     of(Device, "device"),
     _DEVICE_SPAN,
     _DEVICE_BUSY,
     of(Device, "idle_ns"),
-    of(Device, "concurrency_mean"),
+    _AT_ONCE,
     made("operations", "count", lambda row: sum(row[0].count.values())),
     made("streams", "count", lambda row: row[0].stream_count),
     made("processes", "count", lambda row: len(row[0].processes)),
@@ -127,7 +183,8 @@ _PROCESSES: Final = (
 
 
 def _devices(digest: Digest) -> Block:
-    return table("Devices", _DEVICES, ((device,) for device in digest.devices))
+    note = f"{_AT_ONCE.title}: how many operations ran together, on average over the busy time"
+    return table("Devices", _DEVICES, ((device,) for device in digest.devices), note)
 
 
 def _by_process(digest: Digest) -> Block:
@@ -150,48 +207,6 @@ def _kinds(digest: Digest) -> Block:
     )
 
 
-_TOTAL: Final = of(CountTotal, "total_ns")
-_COUNT: Final = of(CountTotal, "count")
-_CALLS: Final = (_TOTAL, of(CountTotal, "count", "calls"), mean(_TOTAL, _COUNT), NAME_OF_ROW)
-
-
-def _kernels(digest: Digest, top: int) -> Block:
-    whole = sum(device.sum_ns["kernel"] for device in digest.devices)
-    columns = (_TOTAL, share(_TOTAL, whole), _COUNT, mean(_TOTAL, _COUNT), NAME_OF_ROW)
-    rest = digest.kernel_count - sum(total.count for _, total in digest.top_kernels[:top])
-    note = f"{counted(rest, 'kernel')} of other names" if rest else ""
-    return table("Kernels, most GPU time first", columns, digest.top_kernels[:top], note)
-
-
-def _api(digest: Digest, top: int) -> Block:
-    rows = list(digest.api.items())[:top]
-    return table("CUDA API calls, most time first", _CALLS, rows, more(len(digest.api) - len(rows)))
-
-
-_NVTX_UNION: Final = of(NvtxRange, "union_ns")
-_NVTX_BUSY: Final = of(NvtxRange, "gpu_overlap_ns")
-_NVTX_LENGTHS: Final = (of(NvtxRange, "p50_ns"), of(NvtxRange, "max_ns"), of(NvtxRange, "self_ns"))
-_NVTX_LAUNCHED: Final = (
-    of(NvtxRange, "launched_busy_ns"),
-    of(NvtxRange, "launched_kernel_count", "kernels"),
-)
-
-
-def _nvtx(digest: Digest, top: int) -> Block:
-    rows = sorted(digest.nvtx.items(), key=lambda item: -item[1].union_ns)[:top]
-    detailed = any(ranges.detail is not None for ranges in digest.nvtx.values())
-    gpu = digest.gpu_activity_span_ns is not None
-    columns = (
-        _NVTX_UNION,
-        *((_NVTX_BUSY, share(_NVTX_BUSY, _NVTX_UNION)) if gpu else ()),
-        of(NvtxRange, "count"),
-        *(_NVTX_LENGTHS if detailed else (of(NvtxRange, "sum_ns"),)),
-        *(_NVTX_LAUNCHED if detailed and gpu else ()),
-        NAME_OF_ROW,
-    )
-    return table("NVTX ranges, longest union first", columns, rows, more(len(digest.nvtx) - len(rows)))
-
-
 _MARKS: Final = (of(Digest, "dispatch"), NAME_OF_ROW)
 
 
@@ -202,6 +217,8 @@ def _dispatch(digest: Digest, top: int) -> Block:
     if timeline:
         between = shown_inside(timeline[-1].start_ns - timeline[0].start_ns, "s")
         note = "; ".join(part for part in (note, f"{counted(len(timeline), 'mark')} over {between}") if part)
+    prefix = f"texts that begin with {named(digest.capture.dispatch_prefix)}, which servers write at each step"
+    note = "; ".join(part for part in (note, prefix) if part)
     return table("Dispatch marks, most first", _MARKS, ((digest, name) for name in names), note)
 
 

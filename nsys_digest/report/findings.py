@@ -67,7 +67,7 @@ def _lead(digest: Digest, shown_findings: tuple[Finding, ...]) -> Iterator[str]:
     elif not unmade and not any(one.at_stake_ns is not None for one in findings):
         yield "Nothing to gain: no finding is worth a hundredth of the span."
     for number, finding in enumerate(shown_findings, 1):
-        yield f"{number}. {_worth(finding)}: {finding.message}. {finding.advice}. [{finding.code}]"
+        yield f"{number}. {_worth(finding)}: {_sentence(finding.message)} {_sentence(finding.advice)} [{finding.code}]"
     if unmade and digest.gpu_activity_span_ns is not None:
         yield f"Findings are not complete: the digest was made without the sections {', '.join(unmade)}."
 
@@ -80,13 +80,18 @@ def _worth(finding: Finding) -> str:
     return f"{severity}, up to {shown_inside(finding.at_stake_ns, 's')}{share}"
 
 
+def _sentence(text: str) -> str:
+    """End a text with one stop: none is added where it ends a sentence already."""
+    return text if text.rstrip().endswith((".", "?", "!")) else f"{text}."
+
+
 def _block(number: int, finding: Finding) -> Block:
     rows = tuple((_shown(one), one.figure) for one in finding.evidence)
     return Block(
         f"{number}. {_worth(finding)} [{finding.code}]: {finding.message}",
         _COLUMNS,
         rows,
-        f"{finding.advice}. See {finding.docs}",
+        f"{_sentence(finding.advice)} See {finding.docs}",
     )
 
 

@@ -25,30 +25,30 @@ from nsys_digest.model.section_types import (
 )
 from nsys_digest.model.step_types import DispatchStep
 from nsys_digest.report.blocks import ARROW, NAME, SLASH, Block, Column, more, named
-from nsys_digest.report.figure_columns import NAME_OF_ROW, TableColumn, cells, of, share, table, told
+from nsys_digest.report.figure_columns import NAME_OF_ROW, TableColumn, cells, made, of, share, table, told
 from nsys_digest.report.splits import split_blocks
 from nsys_digest.report.steps import step_blocks
 from nsys_digest.units import MISSING, counted
 
 
-def section_blocks(digest: Digest, top: int) -> Iterator[Block]:
-    """Yield the blocks of the sections that the digest has."""
+def section_blocks(digest: Digest, top: int) -> Iterator[tuple[str, Block]]:
+    """Yield the blocks of the sections that the digest has, each with the name of its section."""
     if digest.idle is not None:
-        yield from _idle(digest.idle, top)
-        yield from _host(digest.idle, top)
+        yield from (("idle", block) for block in _idle(digest.idle, top))
+        yield from (("host", block) for block in _host(digest.idle, top))
     if digest.steps is not None:
-        yield from step_blocks(digest.steps)
+        yield from (("steps", block) for block in step_blocks(digest.steps))
     if digest.launch is not None:
-        yield _launch(digest, top)
+        yield "launch", _launch(digest, top)
     if digest.categories is not None:
-        yield _categories(digest.categories)
+        yield "categories", _categories(digest.categories)
     yield from split_blocks(digest, top)
     if digest.communication is not None:
-        yield _communication(digest.communication)
+        yield "communication", _communication(digest.communication)
     if digest.memory is not None:
-        yield _memory(digest.memory)
+        yield "memory", _memory(digest.memory)
     if digest.dispatch_steps is not None:
-        yield _dispatch(digest.dispatch_steps, top)
+        yield "dispatch_steps", _dispatch(digest.dispatch_steps, top)
 
 
 _DEVICE_IDLE: Final = of(DeviceIdle, "idle_ns")
@@ -189,7 +189,7 @@ def _launch(digest: Digest, top: int) -> Block:
 def _categories(categories: Mapping[str, Category]) -> Block:
     time = of(Category, "sum_ns")
     whole = sum(category.sum_ns for category in categories.values())
-    columns = (
+    columns: tuple[TableColumn, ...] = (
         time,
         share(time, whole),
         of(Category, "union_ns"),
@@ -197,15 +197,18 @@ def _categories(categories: Mapping[str, Category]) -> Block:
         of(Category, "count"),
         NAME_OF_ROW,
     )
-    return table("Kernel time by category", columns, ((category, name) for name, category in categories.items()))
+    note = f"{columns[3].head.title}: of busy time, where k operations at once have 1/k each"
+    rows = ((category, name) for name, category in categories.items())
+    return table("Kernel time by category", columns, rows, note)
 
 
 _KIND_TIME, _KIND_COUNT = of(KindTotal, "sum_ns"), of(KindTotal, "count")
 _UNION, _EXPOSED = of(Communication, "union_ns"), of(Communication, "exposed_ns")
+_HIDDEN: Final = of(Communication, "hidden_ns")
 _COMMUNICATION: Final = (
     of(Communication, "device"),
     _UNION,
-    of(Communication, "hidden_ns"),
+    _HIDDEN,
     _EXPOSED,
     share(_EXPOSED, _UNION, "share exposed"),
     told(Column("by kind", "text"), lambda row: _by_kind(row[0])),
@@ -214,7 +217,8 @@ _COMMUNICATION: Final = (
 
 def _communication(communication: Sequence[Communication]) -> Block:
     rows = [(device,) for device in communication if device.union_ns]
-    return table("Communication against compute", _COMMUNICATION, rows)
+    note = f"{_HIDDEN.title}: another kernel ran on the device; {_EXPOSED.title}: none did"
+    return table("Communication against compute", _COMMUNICATION, rows, note if rows else "")
 
 
 def _by_kind(device: Communication) -> str:
@@ -227,7 +231,8 @@ _COPIES: Final = (
     of(Copies, "count"),
     of(Copies, "bytes"),
     of(Copies, "sum_ns"),
-    of(Copies, "gbps.p5", "bandwidth p5"),
+    made("bandwidth", "gbps", lambda row: row[0].bytes / row[0].sum_ns if row[0].sum_ns else None),
+    of(Copies, "gbps.p5"),
     of(Copies, "gbps.p50"),
     of(Copies, "gbps.max"),
     told(_WHAT, lambda row: _copies_words(row[0])),
@@ -236,7 +241,8 @@ _SETS: Final[tuple[TableColumn, ...]] = (
     of(Sets, "count"),
     of(Sets, "bytes"),
     of(Sets, "sum_ns"),
-    *(told(column.head, lambda _: MISSING) for column in _COPIES[3:6]),
+    _COPIES[3],
+    *(told(column.head, lambda _: MISSING) for column in _COPIES[4:7]),
     told(_WHAT, lambda _: "set"),
 )
 _MOVES: Final = {
@@ -253,6 +259,7 @@ def _memory(memory: Memory) -> Block:
     if memory.sets.count:
         rows += cells(_SETS, [(memory.sets,)])
     notes = (
+        "bandwidth: all bytes over all time, then percentiles of single copies" if memory.copies else "",
         f"{_BESIDE.cell((memory,))} of the copies ran beside kernels of the same device" if memory.copies else "",
         *(
             f"{counted(one.count, 'migration')} {one.direction} by {one.cause}"
@@ -284,10 +291,17 @@ _DISPATCH: Final = (
 )
 
 
+_MARKS: Final = (
+    "a server marks each step that it dispatches: the CUDA graph mode, the actual size of the batch, and the size to "
+    "which it is padded"
+)
+
+
 def _dispatch(steps: Sequence[DispatchStep], top: int) -> Block:
-    note = more(len(steps) - top)
-    which = ", those of most wall time" if note else ""
+    rest = more(len(steps) - top)
+    which = ", those of most wall time" if rest else ""
     title = f"Dispatch steps, each to the next mark of its thread{which}"
+    note = "; ".join(filter(None, (rest, _MARKS)))
     return table(title, _DISPATCH, ((step,) for step in _longest(steps, top)), note)
 
 

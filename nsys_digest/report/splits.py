@@ -16,18 +16,18 @@ from nsys_digest.units import MISSING
 _PROCESS: Final = told(Column("process"), lambda row: MISSING if row[0].process is None else str(row[0].process))
 
 
-def split_blocks(digest: Digest, top: int) -> Iterator[Block]:
-    """Yield the blocks of the sections that the digest has."""
+def split_blocks(digest: Digest, top: int) -> Iterator[tuple[str, Block]]:
+    """Yield the blocks of the sections that the digest has, each with the name of its section."""
     if digest.busy_shares is not None:
-        yield _busy_shares(digest.busy_shares, top)
+        yield "busy_shares", _busy_shares(digest.busy_shares, top)
     if digest.by_device is not None:
-        yield from _by_device(digest.by_device, top)
+        yield from (("by_device", block) for block in _by_device(digest.by_device, top))
     if digest.graphs is not None:
-        yield _graphs(digest.graphs, top)
+        yield "graphs", _graphs(digest.graphs, top)
     if digest.communication_by_range is not None:
-        yield _communication(digest.communication_by_range, top)
+        yield "communication_by_range", _communication(digest.communication_by_range, top)
     if digest.nvtx_payload is not None:
-        yield _payloads(digest.nvtx_payload, top)
+        yield "nvtx_payload", _payloads(digest.nvtx_payload, top)
 
 
 _BUSY: Final = of(BusyShares, "busy_ns")

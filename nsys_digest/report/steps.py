@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from nsys_digest.model.digest import Digest
+from nsys_digest.model.idle_causes import doing_words
 from nsys_digest.model.step_types import ProcessSteps, RatioSpread, Step, StepCandidate, Steps, TimeSpread
 from nsys_digest.report.blocks import Block, Column, more
 from nsys_digest.report.figure_columns import FieldColumn, Row, TableColumn, line, of, table, told
@@ -30,9 +33,7 @@ _WARM_UP: Final = of(Step, "wall_ns", "warm-up, wall")
 
 def step_blocks(steps: Steps) -> Iterator[Block]:
     """Yield what steps have together, by process, and the longest."""
-    rows = [("steps", _how_many(steps))]
-    if steps.names not in ((), (steps.name,)):
-        rows.append(("names", f"{len(steps.names):,}: {', '.join(steps.names[:3])}{' …' * (len(steps.names) > 3)}"))
+    rows = _which(steps)
     if len(steps.warmup) == 1:
         rows.append(line((steps.warmup[0],), _WARM_UP))
     if steps.wall.count:
@@ -45,13 +46,40 @@ def step_blocks(steps: Steps) -> Iterator[Block]:
             rows.append(line((steps,), *_STEP_EXPOSED))
         if steps.idle_causes_ns:
             rows.append(("idle causes", _causes(steps.idle_causes_ns)))
-    yield Block(f"Steady state: {steps.name}", (Column("figure", "text"), Column("value", "text")), tuple(rows))
+    yield _steady(steps, rows)
     if len(steps.processes) > 1:
         yield _processes(steps)
         yield _spread(steps)
     yield _listed("Slowest steps", steps, steps.slowest)
     if [step.start_ns for step in steps.most_launched] != [step.start_ns for step in steps.slowest]:
         yield _listed("Steps that launched most GPU work", steps, steps.most_launched)
+
+
+def steady_block(steps: Steps) -> Block:
+    """Return what steps have together, in few lines."""
+    rows = _which(steps)
+    if steps.wall.count:
+        rows.append(line((steps,), *_WALL))
+        if steps.idle is not None:
+            rows += [line((steps,), *_STEP_IDLE), line((steps,), *_BUSY)]
+            if steps.exposed_communication is not None:
+                rows.append(line((steps,), *_STEP_EXPOSED))
+            if causes := _ranked(steps.idle_causes_ns, 2):
+                rows.append(
+                    ("idle in all", "; ".join(f"{doing_words(name)}: {_STEP_CAUSES.form(ns)}" for name, ns in causes))
+                )
+    return replace(_steady(steps, rows), look="pairs")
+
+
+def _which(steps: Steps) -> list[tuple[str, str]]:
+    rows = [("steps", _how_many(steps))]
+    if steps.names not in ((), (steps.name,)):
+        rows.append(("names", f"{len(steps.names):,}: {', '.join(steps.names[:3])}{' …' * (len(steps.names) > 3)}"))
+    return rows
+
+
+def _steady(steps: Steps, rows: list[tuple[str, str]]) -> Block:
+    return Block(f"Steady state: {steps.name}", (Column("figure", "text"), Column("value", "text")), tuple(rows))
 
 
 _PROCESSES: Final = (
@@ -136,11 +164,25 @@ def _how_many(steps: Steps) -> str:
 
 
 def _causes(causes_ns: Mapping[str, int] | None, most: int | None = None) -> str:
-    ranked = sorted((causes_ns or {}).items(), key=lambda item: -item[1])[:most]
-    return ", ".join(f"{cause} {_STEP_CAUSES.form(ns)}" for cause, ns in ranked) or MISSING
+    return ", ".join(f"{cause} {_STEP_CAUSES.form(ns)}" for cause, ns in _ranked(causes_ns, most)) or MISSING
+
+
+def _ranked(causes_ns: Mapping[str, int] | None, most: int | None) -> list[tuple[str, int]]:
+    return sorted((causes_ns or {}).items(), key=lambda item: -item[1])[:most]
 
 
 _COVERED: Final = of(StepCandidate, "covered_ratio")
+_CANDIDATES: Final = (of(StepCandidate, "count"), _COVERED, of(StepCandidate, "kind"), of(StepCandidate, "processes"))
+
+
+def candidates_block(digest: Digest) -> Block:
+    """Return what looks like steps."""
+    columns = (*_CANDIDATES, _STEP_NAME)
+    return table(
+        "What looks like steps, most GPU work first", columns, ((one,) for one in digest.step_candidates or ())
+    )
+
+
 _LONGEST_NAME: Final = 200
 
 

@@ -20,6 +20,7 @@ from nsys_digest.report.check import check_report
 from nsys_digest.report.diff import diff_report
 from nsys_digest.report.digest import digest_report
 from nsys_digest.report.findings import findings_report
+from nsys_digest.report.short import short_report
 
 _GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "golden"
 _VALUES: tuple[Any, ...] = (
@@ -49,6 +50,7 @@ def case(rng: Random, folder: Path) -> str:
         return error.code
     digest.from_json(digest.to_json())  # equal but for times that no trace has
     text.render(digest_report(digest, 3), width=80, color=False)
+    text.render(short_report(digest), width=80, color=False)
     find(digest)  # what is stored is believed; these are worked out from damaged figures
     text.render(findings_report(digest), width=80, color=False)
     outcome = "digest"

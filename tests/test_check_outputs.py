@@ -211,7 +211,7 @@ def test_a_passed_check_is_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = call("check", TRACES / "serve.sqlite", "-b", TRACES / "serve.sqlite", "--github")
     assert ran.status == 0
     assert "GITHUB_STEP_SUMMARY is not set" in ran.err
-    notice = "::notice title=nsys-digest::25 checks: 24 within what is allowed, 1 left out"
+    notice = "::notice title=nsys-digest::27 checks: 26 within what is allowed, 1 left out"
     assert ran.err.splitlines()[-1] == notice
 
 

@@ -59,7 +59,7 @@ class Waits:
     """A batch of the table of waits."""
 
     def __init__(self, rows: list[Row]) -> None:
-        self._columns = dict(zip(("process", "correlation", "context", "stream"), columns(rows), strict=True))
+        self._columns = dict(zip(("process", "correlation", "context", "stream", "event"), columns(rows), strict=True))
 
     def ints(self, name: str) -> Int64s:
         """Return a column."""
@@ -70,7 +70,13 @@ def test_waits() -> None:
     for seed in range(60):
         rng = Random(seed)
         rows = [  # a correlation id is of one call, and 0 of none
-            (rng.choice([3, 4, LARGE, LARGE + 7]), rng.choice([0, 100 + at]), rng.randint(0, 2), rng.randint(0, 40))
+            (
+                rng.choice([3, 4, LARGE, LARGE + 7]),
+                rng.choice([0, 100 + at]),
+                rng.randint(0, 2),
+                rng.randint(0, 40),
+                rng.randint(0, 3),
+            )
             for at in range(rng.randint(8, 40))
         ]
         rng.shuffle(rows)
@@ -80,7 +86,9 @@ def test_waits() -> None:
                 wanted[process].append(tuple(wait))
         found = in_parts(rng, rows, lambda: WaitPart(0), lambda part, batch: part.add(Waits(batch))).finish()
         told = {
-            process: list(zip(*(column.tolist() for column in (w.correlation, w.context, w.stream)), strict=True))
+            process: list(
+                zip(*(column.tolist() for column in (w.correlation, w.context, w.stream, w.event)), strict=True)
+            )
             for process, w in found.items()
         }
         assert {process: waits for process, waits in told.items() if waits} == {

@@ -1,4 +1,4 @@
-"""No pattern of ours goes back over a long name again and again: names of 200,000 characters, made to provoke it."""
+"""No pattern of ours goes back over a long name again and again: names of 100,000 characters, made to provoke it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from nsys_digest.trace.collect.name_folds import fold_name
 from support import environment
 
-LENGTH = 200_000
+LENGTH = 100_000
 LIMIT_S = 20
 """For one pattern and one name, where a second is much: what goes back over the name takes a minute and more."""
 

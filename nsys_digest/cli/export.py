@@ -91,7 +91,10 @@ def command(
     keep_export: KeepExport = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write the events of a trace as tables: each with its names, and the call and the range that it is due to."""
+    """Write the events of a trace as tables.
+
+    Each event has its names, and the call and the range that it is due to.
+    """
     if every == (table is not None):
         raise UsageInvalid("one table or all: give --table NAME, or --all -o DIR")
     from nsys_digest.tables.registry import TABLES, table_of

@@ -43,9 +43,10 @@ def command(
     format: FormatChoice = None,
     compact: Compact = False,
 ) -> None:
-    """Copy a trace without what identifies people and machines.
+    """Copy a trace without what identifies anybody.
 
-    Prints what was taken out. The copy is searched for it; exit status 5 if it is still there.
+    People and machines, that is. Prints what was taken out. The copy is searched for it; exit status 5 if it is still
+    there.
     """
     chosen = chosen_format(format, None)
     kept = tuple(keep or ())

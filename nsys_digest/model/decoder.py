@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -141,8 +141,7 @@ def _value_reader(key: Key) -> Decoder:
     declared = key.declared
     if declared.read is not None:
         return declared.read
-    required = tuple(name for name in declared.names if name not in declared.later)
-    read = _decoder_of(key.hint, time=key.is_time, names=required, grows=declared.grows)
+    read = _decoder_of(key.hint, time=key.is_time, names=declared.names, later=declared.later, grows=declared.grows)
     return _with_present_values(read, dict(key.declared.former_values)) if key.declared.former_values else read
 
 
@@ -185,7 +184,9 @@ def _list_object_reader(cls: type) -> Decoder:
     return reader
 
 
-def _decoder_of(hint: Any, *, time: bool, names: tuple[str, ...] = (), grows: bool = False) -> Decoder:
+def _decoder_of(
+    hint: Any, *, time: bool, names: tuple[str, ...] = (), later: Collection[str] = (), grows: bool = False
+) -> Decoder:
     hint, optional = without_none(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         read = _reader(hint)
@@ -194,7 +195,7 @@ def _decoder_of(hint: Any, *, time: bool, names: tuple[str, ...] = (), grows: bo
     elif get_origin(hint) is tuple:
         read = _row_reader([_decoder_of(item, time=time) for item in get_args(hint)])
     elif is_mapping(hint):
-        read = _mapping_reader(_decoder_of(get_args(hint)[1], time=time), names, grows=grows)
+        read = _mapping_reader(_decoder_of(get_args(hint)[1], time=time), names, later, grows=grows)
     elif time:
         return _ns_or_none if optional else _ns
     else:
@@ -237,8 +238,11 @@ def _each(reads: list[Decoder], values: list[Any]) -> list[Any]:
     return found
 
 
-def _mapping_reader(read: Decoder, names: tuple[str, ...], *, grows: bool) -> Decoder:
-    """Read a mapping; ``names`` are always there, others only without such names, or of one that ``grows``."""
+def _mapping_reader(read: Decoder, names: tuple[str, ...], later: Collection[str], *, grows: bool) -> Decoder:
+    """Read a mapping; ``names`` are always there, in that order, but for those that came ``later``.
+
+    Others are there only without such names, or of one that ``grows``.
+    """
 
     def reader(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -248,6 +252,8 @@ def _mapping_reader(read: Decoder, names: tuple[str, ...], *, grows: bool) -> De
         try:
             for name in dict.fromkeys((*names, *value)) if grows else names or value:
                 if name not in value:
+                    if name in later:
+                        continue
                     raise Misfit("is missing")
                 found[name] = read(value[name])
         except Misfit as misfit:

@@ -26,7 +26,8 @@ def figure_by_path(digest: Digest, text: str) -> float | dict[str, float | None]
     """
     if not isinstance(text, str):
         raise TypeError(f"a figure is named by text such as 'gpu_busy_union_s', not by {type(text).__name__}")
-    seconds, in_ns = (f"{text[:-3]}_s", True) if text.endswith("_ns") else (text, False)
+    head, _, unit = text.rpartition("_")
+    seconds, in_ns = (f"{head}_s", True) if unit == "ns" else (text, False)
     try:
         pattern = parse_path(seconds)
     except ValueError as error:

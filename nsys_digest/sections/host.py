@@ -10,6 +10,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals
 from nsys_digest.algorithms.lines import Lines, lines_of
+from nsys_digest.algorithms.members import members
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.host_types import HostCall, HostFunction, HostSplit
 from nsys_digest.model.os_calls import state_in
@@ -42,9 +43,9 @@ class _DeviceHost:
     """The host time of one device, added up batch of threads by batch of threads."""
 
     def __init__(
-        self, events: Events, activity: HostActivity, device: int, state_of_name: Int64s, selection: Selection
+        self, events: Events, activity: HostActivity, own: Int64s, state_of_name: Int64s, selection: Selection
     ) -> None:
-        own = np.flatnonzero(events.operations.device == device)
+        """Take the operations of the device."""
         self.by_thread = ThreadGaps.of(events, device_gaps(events, own, selection))
         self._activity, self._state_of_name = activity, state_of_name
         groups = int(events.ranges.group.max(initial=-1)) + 1
@@ -133,7 +134,8 @@ def host(
     state_of_name = np.array(
         [STATES.index(state_in(name_of(name, strings))) for name in activity.calls.names], np.int64
     )
-    found = [_DeviceHost(events, activity, one, state_of_name, selection) for one in devices]
+    of_device = members(events.operations.device, 1 + max([int(events.operations.device.max(initial=0)), *devices]))
+    found = [_DeviceHost(events, activity, of_device.of(one), state_of_name, selection) for one in devices]
     for lines in thread_batches(events, selection.window):
         timeline, own = ThreadTimeline.of(events, lines), OsTimeline.of(activity, lines)
         for device in found:

@@ -18,7 +18,7 @@ _MOST: Final = 100
 _UNRESOLVED: Final = "(unresolved)"
 _NO_STACK: Final = "(no call stack)"
 _BELOW: Final = re.compile(
-    r"\[.*(kernel|vdso|vsyscall|Unknown|Broken).*\]"
+    r"\[[^\[\]]{0,99}(kernel|vdso|vsyscall|Unknown|Broken)[^\[\]]{0,99}\]"
     r"|(libc|libm|ld|libpthread|libdl|librt|ld-linux|ld-musl|libc\.musl)([-.].*)?"
     r"|(lib)?python[0-9.]*(m|d|t)?(\.so.*|\.dll|\.exe)?"
     r"|(ntdll|kernel32|kernelbase|ucrtbase|msvcrt)\.dll",

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from nsys_digest.cli.output import CI_VARIABLES
+
 # Each process of tests has a core; with a thread of PyTorch for each core in every one they would wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # In CI a check prints text, and the tests mean what it prints elsewhere.
-for _name in ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE", "TEAMCITY_VERSION"):
+for _name in CI_VARIABLES:
     os.environ.pop(_name, None)
 
 # A shell starts what runs in its background with Ctrl-C ignored, and children would inherit that.

@@ -35,12 +35,6 @@ class Lines(NamedTuple):
         places -= self.origin_ns
         return places
 
-    def line_of(self, place: Int64s) -> Int64s:
-        """Return the line of each place."""
-        if self.high - self.low == 1:
-            return np.full(place.size, self.low, np.int64)
-        return place // self.width_ns + self.low
-
     def time_of(self, place: Int64s, line: Int64s) -> Int64s:
         """Undo :meth:`put`."""
         return place if self.high - self.low == 1 else place - (line - self.low) * self.width_ns + self.origin_ns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -32,9 +32,6 @@ from nsys_digest.cli.selection import (
 )
 from nsys_digest.errors import UsageInvalid
 
-if TYPE_CHECKING:
-    pass
-
 
 def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str], list[str]]:
     """Return the runs of BASE and of HEAD: two paths, or those of ``--base`` and ``--head``.
@@ -61,10 +58,6 @@ def sides(runs: list[str], base: list[str], head: list[str]) -> tuple[list[str],
             "those of HEAD behind --head"
         )
     return runs[:1], runs[1:]
-
-
-if TYPE_CHECKING:
-    pass
 
 
 def command(

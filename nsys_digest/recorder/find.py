@@ -91,12 +91,6 @@ def _installed(usual: tuple[str, ...]) -> Iterator[Nsys]:
     yield from sorted(known, key=lambda each: (each.version, str(each.path)), reverse=True)
 
 
-def version_of(path: Path) -> tuple[int, ...] | None:
-    """Return the version that an nsys gives itself; None where it does not run or says something else."""
-    found = _told_by(path)
-    return None if found is None else found.version
-
-
 def _told_by(path: Path) -> Nsys | None:
     """Return an nsys with the version and build that it gives itself, as in 2025.3.2.0-253236398880v0.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Literal
 
 from nsys_digest.render.records import lines_of
 
 TableFormat = Literal["parquet", "arrow", "csv", "ndjson"]
-TABLE_FORMATS: Final[tuple[TableFormat, ...]] = ("parquet", "arrow", "csv", "ndjson")
 
 
 def write_table(reader: Any, form: TableFormat, file: BinaryIO) -> None:

@@ -156,10 +156,7 @@ _SLOW: Final = {"loading": "code loaded or compiled for", "queue_full": "launche
 
 def _slow_launches(launch: Launch) -> Iterator[str]:
     """Say what made launches slow: code that loaded, queues that were full, or maybe first launches."""
-    for kind, words in (
-        ("loading", "code loaded or compiled for"),
-        ("queue_full", "launches waited on full queues for"),
-    ):
+    for kind, words in _SLOW.items():
         total = (launch.driver_overhead or {}).get(kind)
         if total is not None and total.count:
             yield f"{words} {_OVERHEAD.cell((total,))}"

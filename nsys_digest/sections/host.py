@@ -10,7 +10,6 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals
 from nsys_digest.algorithms.lines import Lines, lines_of
-from nsys_digest.algorithms.members import members
 from nsys_digest.model.base_types import Warn
 from nsys_digest.model.host_types import HostCall, HostFunction, HostSplit
 from nsys_digest.model.os_calls import state_in
@@ -121,21 +120,20 @@ def _samples_in(samples: Samples, lines: Lines, host: Intervals) -> Int64s:
 def host(
     events: Events,
     activity: HostActivity,
-    devices: Iterable[int],
+    devices: Iterable[Int64s],
     strings: Mapping[int, str],
     range_names: Sequence[str],
     selection: Selection = WHOLE,
 ) -> tuple[HostSplit, ...]:
     """Split the host time of each device, in their order, as section idle has it.
 
-    ``devices`` are the indices of those that have a span, ``strings`` the texts of string ids, ``range_names`` the
+    ``devices`` are the operations of each that has a span, ``strings`` the texts of string ids, ``range_names`` the
     names of ranges by group.
     """
     state_of_name = np.array(
         [STATES.index(state_in(name_of(name, strings))) for name in activity.calls.names], np.int64
     )
-    of_device = members(events.operations.device, 1 + max([int(events.operations.device.max(initial=0)), *devices]))
-    found = [_DeviceHost(events, activity, of_device.of(one), state_of_name, selection) for one in devices]
+    found = [_DeviceHost(events, activity, own, state_of_name, selection) for own in devices]
     for lines in thread_batches(events, selection.window):
         timeline, own = ThreadTimeline.of(events, lines), OsTimeline.of(activity, lines)
         for device in found:
@@ -160,7 +158,7 @@ def _make(context: Context) -> Made:
     activity = context.events.host
     assert activity is not None
     names = context.scanned.nvtx.names
-    devices = context.devices_with_span
+    devices = map(context.of_devices.of, context.devices_with_span)
     value = host(context.events, activity, devices, context.strings, names, context.selection)
     return Made(value, tuple(_unseen(activity)))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from nsys_digest.algorithms.intervals import Coverage, Int64s, Intervals, intersect, joined, subtract
 from nsys_digest.algorithms.lines import Lines
-from nsys_digest.algorithms.members import members
+from nsys_digest.algorithms.members import Members
 from nsys_digest.model.cuda_calls import CallClass
 from nsys_digest.model.idle_causes import CAUSES
 from nsys_digest.model.section_types import Bin, Cause, DeviceIdle, Gap, Idle
@@ -318,6 +318,7 @@ def _histogram(length_ns: Int64s) -> tuple[Bin, ...]:
 def idle(
     events: Events,
     devices: Mapping[int, int],
+    of_devices: Members,
     top: int,
     strings: Mapping[int, str],
     range_names: Sequence[str],
@@ -326,8 +327,9 @@ def idle(
 ) -> Idle:
     """Explain all idle time within the span of each device.
 
-    ``devices`` are the CUDA ordinals of those that have a span, by index, ``strings`` the texts of string ids,
-    ``range_names`` by group, and ``busy`` is when any device was at work, looked at or not.
+    ``devices`` are the CUDA ordinals of those that have a span, by index, ``of_devices`` the operations of each,
+    ``strings`` the texts of string ids, ``range_names`` by group, and ``busy`` is when any device was at work, looked
+    at or not.
     """
     everywhere = Coverage(busy)
     operations = events.operations
@@ -337,10 +339,9 @@ def idle(
     groups = int(events.ranges.group.max(initial=-1)) + 1
     name_of_group = np.array([ids.setdefault(name, len(ids)) for name in range_names[:groups]], np.int64)
     all_lines = list(thread_batches(events, selection.window))
-    of_device = members(operations.device, 1 + max([int(operations.device.max(initial=0)), *devices]))
     explained, longest = [], []
     for index, ordinal in devices.items():
-        causes = _DeviceCauses(events, of_device.of(index), ordinal, top, busy=everywhere, selection=selection)
+        causes = _DeviceCauses(events, of_devices.of(index), ordinal, top, busy=everywhere, selection=selection)
         for lines in all_lines:
             causes.add_threads(lines, timeline_of)
         explained.append(causes.result(range_names))
@@ -380,7 +381,18 @@ def operation_name_of(operations: Operations, strings: Mapping[int, str], operat
 def _make(context: Context) -> Made:
     names = context.scanned.nvtx.names
     gaps, devices = context.options.gaps, context.devices_with_span
-    return Made(idle(context.events, devices, gaps, context.strings, names, context.any_busy, context.selection))
+    return Made(
+        idle(
+            context.events,
+            devices,
+            context.of_devices,
+            gaps,
+            context.strings,
+            names,
+            context.any_busy,
+            context.selection,
+        )
+    )
 
 
 SECTION = Section("idle", _make, Lane.time, frozenset({Blind.unlaunched_work}))

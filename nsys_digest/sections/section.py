@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from nsys_digest.algorithms.intervals import Intervals, union
+from nsys_digest.algorithms.members import Members, members
 from nsys_digest.model.base_types import Warn
 from nsys_digest.sections.classified import Classified, exposed_collectives
 from nsys_digest.sections.devices import GpuTime
@@ -60,6 +61,11 @@ class Context:
     def devices_with_span(self) -> dict[int, int]:
         """The CUDA ordinals, by index, of the devices whose idle time is known."""
         return {index: device.device for index, device in enumerate(self.gpu.devices) if device.did_work}
+
+    @cached_property
+    def of_devices(self) -> Members:
+        """The operations of each device, by index, as positions among those of ``events``."""
+        return members(self.events.operations.device, len(self.gpu.devices))
 
     @cached_property
     def any_busy(self) -> Intervals:

@@ -19,15 +19,14 @@ from nsys_digest.trace.events import NONE
 
 def _rows(linked: Linked) -> Iterator[Rows]:
     causes = Texts(CAUSES)
-    for index, device in enumerate(linked.context.gpu.devices):
-        if device.did_work:
-            yield from _of_device(linked, index, causes)
+    for index in linked.context.devices_with_span:
+        yield from _of_device(linked, index, causes)
 
 
 def _of_device(linked: Linked, index: int, causes: Texts) -> Iterator[Rows]:
     events = linked.context.events
     operations = events.operations
-    own = np.flatnonzero(operations.device == index)
+    own = linked.context.of_devices.of(index)
     found = device_gaps(events, own, linked.context.selection)
     causes_ns = np.zeros((len(CAUSES), found.start_ns.size), np.int64)
     for position, amounts in causes_of(events, found):

@@ -202,11 +202,6 @@ class TracePart:
         """The calls."""
         return self._api
 
-    @property
-    def has_open_ranges(self) -> bool:
-        """Whether a range has no end."""
-        return self._nvtx.has_open
-
     def keep_names(self, kept: frozenset[int]) -> None:
         """Forget the ranges, and from now on keep only names of those hashes apart."""
         self._nvtx = self._nvtx_part(kept)

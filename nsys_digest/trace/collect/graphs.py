@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from nsys_digest.algorithms.accumulators import Firsts, Totals
+from nsys_digest.algorithms.accumulators import Totals
 from nsys_digest.algorithms.codes import Codes, PairCodes
 from nsys_digest.algorithms.intervals import Int64s
 from nsys_digest.trace.source import Batch
@@ -32,16 +33,42 @@ class GraphTotals:
     kernel_sums_ns: Int64s
 
 
+class _Launches(NamedTuple):
+    """Launches by their nodes, or pieces of launches; columns of shape (n,)."""
+
+    graph: Int64s
+    correlation: Int64s
+    first_ns: Int64s
+    """The first start; ``_INT64_MAX`` where no node has a length."""
+    last_ns: Int64s
+
+    def together(self) -> _Launches:
+        """Return the launches in order of graph, then of correlation id, the pieces of each as one."""
+        order = np.lexsort((self.correlation, self.graph))
+        graph, correlation, first_ns, last_ns = (column[order] for column in self)
+        is_next = (np.diff(graph, prepend=-1) != 0) | (np.diff(correlation, prepend=0) != 0)
+        starts = np.flatnonzero(is_next)
+        if not starts.size:
+            return self
+        return _Launches(
+            graph[starts],
+            correlation[starts],
+            np.minimum.reduceat(first_ns, starts),
+            np.maximum.reduceat(last_ns, starts),
+        )
+
+
 class GraphPart:
     """Some of the operations of graphs: nothing is kept of a node by itself."""
 
     def __init__(self) -> None:
         """Start without a row."""
-        self._processes, self._ids, self._correlations = Codes(), Codes(), Codes()
-        self._graphs, self._launches = PairCodes(), PairCodes()
-        """(process, id) of each graph, (graph, correlation id) of each launch of nodes."""
-        self._first, self._minus_last = Firsts(), Firsts()
-        """By launch: the first start, and the last end, negated."""
+        self._processes, self._ids = Codes(), Codes()
+        self._graphs = PairCodes()
+        """(process, id) of each graph."""
+        none = np.zeros(0, np.int64)
+        self._launches = [_Launches(none, none, none, none)]
+        """Launches of nodes, a piece of them a batch; there are too many for a code each."""
         self._nodes, self._kernels = Totals(), Totals()
         """By graph."""
         self._whole: list[tuple[Int64s, Int64s]] = []
@@ -76,34 +103,33 @@ class GraphPart:
         if kernels:
             self._kernels.add(graph, part_ns[own])
         known = np.flatnonzero(correlation != 0)
-        launch = self._launches.encode(graph[known], self._correlations.encode(correlation[known]))
         real = end_ns[known] > start_ns[known]
-        self._first.add(launch[real], start_ns[known][real])
-        self._minus_last.add(launch[real], -end_ns[known][real])
+        first_ns = np.where(real, start_ns[known], _INT64_MAX)
+        last_ns = np.where(real, end_ns[known], -_INT64_MAX)
+        self._launches.append(_Launches(graph[known], correlation[known], first_ns, last_ns).together())
 
     def merge(self, other: GraphPart) -> None:
         """Take the rows of another part."""
         graph = self._graphs.merge(other._graphs, self._processes.merge(other._processes), self._ids.merge(other._ids))
-        launch = self._launches.merge(other._launches, graph, self._correlations.merge(other._correlations))
-        self._first.merge(other._first, launch)
-        self._minus_last.merge(other._minus_last, launch)
+        self._launches += [piece._replace(graph=graph[piece.graph]) for piece in other._launches]
         self._nodes.merge(other._nodes, graph)
         self._kernels.merge(other._kernels, graph)
         self._whole += [(graph[there], length_ns) for there, length_ns in other._whole]
 
     def finish(self) -> GraphTotals:
         """Return the launches and graphs."""
-        launches, graphs = len(self._launches), len(self._graphs)
-        first_ns, last_ns = self._first.values(launches), -self._minus_last.values(launches)
-        length_ns = np.where(first_ns == _INT64_MAX, 0, last_ns - first_ns)
-        graph_of = np.array([graph for graph, _ in self._launches.pairs], np.int64)
+        graphs = len(self._graphs)
+        launches = _Launches(*map(np.concatenate, zip(*self._launches, strict=True))).together()
+        timed = launches.first_ns < _INT64_MAX
+        length_ns = np.zeros(timed.size, np.int64)
+        length_ns[timed] = launches.last_ns[timed] - launches.first_ns[timed]
         none = np.zeros(0, np.int64)
         whole_graph, whole_ns = (np.concatenate(column) for column in zip((none, none), *self._whole, strict=True))
         return GraphTotals(
             graphs=tuple(
                 (self._processes.values[process], self._ids.values[one]) for process, one in self._graphs.pairs
             ),
-            launch_graph=np.concatenate((whole_graph, graph_of)),
+            launch_graph=np.concatenate((whole_graph, launches.graph)),
             launch_ns=np.concatenate((whole_ns, length_ns)),
             has_nodes=self._nodes.count(graphs),
             kernel_counts=self._kernels.count(graphs),
